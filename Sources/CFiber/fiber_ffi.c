@@ -1,0 +1,1 @@
+#include "fiber_ffi.h"
