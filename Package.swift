@@ -50,6 +50,7 @@ let package = Package(
         // Tests
         .testTarget(name: "LinuxTests", dependencies: ["Linux"]),
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
+        .testTarget(name: "FiberABITests", dependencies: ["CFiber"], exclude: ["Resources"]),
     ],
     swiftLanguageModes: [.v6]
 )
