@@ -51,6 +51,7 @@ let package = Package(
         .testTarget(name: "LinuxTests", dependencies: ["Linux"]),
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
         .testTarget(name: "FiberABITests", dependencies: ["CFiber"], exclude: ["Resources"]),
+        .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
     ],
     swiftLanguageModes: [.v6]
 )
