@@ -1,0 +1,47 @@
+/// The bus's own methods. The node's are described by its host.
+public enum BusMethods {
+    /// All of them.
+    public static let all: [MethodDescription] = [
+        MethodDescription("bus.ping", "Answers at once; tells that the bus is there.", result: "{}"),
+        MethodDescription(
+            "bus.version", "The supervisor's version and that of the wire contract.", result: "version, wire"),
+        MethodDescription(
+            "bus.status",
+            "What runs, since when, and where the journal stands; answers whatever the node or disk is doing.",
+            result:
+                "state, network, account, run, pid, since, restarts, last_exit, epoch, head, journal, simulated, host, …"
+        ),
+        MethodDescription(
+            "bus.methods", "Every method that can be called now, with its parameters.", result: "methods"),
+        MethodDescription(
+            "bus.shutdown", "Stops the node in order, then the supervisor.", result: "state", effect: .change),
+        MethodDescription(
+            "node.start", "Starts the node; answers when it is ready. A node that is ready already is left alone.",
+            result: "state, run, changed", effect: .change),
+        MethodDescription(
+            "node.stop", "Stops the node; answers when its host has ended. A stopped node is left alone.",
+            result: "state, run, changed", effect: .change),
+        MethodDescription(
+            "node.restart", "Stops the node and starts it again; answers when it is ready.",
+            result: "state, run, changed",
+            effect: .change),
+        MethodDescription("network.list", "The configured networks.", result: "networks"),
+        MethodDescription(
+            "account.list", "The accounts that exist, and which one is active.",
+            [.init("network", .text(maxBytes: 63), "only those of this network")], result: "accounts"),
+        MethodDescription("events.read", "Reads the journal in pages.", eventsReadParameters, result: eventsReadResult),
+    ]
+
+    private static let eventsReadResult = "events, next, head, oldest, epoch"
+    private static let eventsReadParameters: [MethodDescription.Parameter] = [
+        .init("after", .integer(min: 0, max: 1 << 53), "a seq; events above it are read (0: from the first one)"),
+        .init("epoch", .text(maxBytes: 8), "with after: the epoch the seq belongs to"),
+        .init(
+            "from", .choice(["oldest", "now"]), "instead of after: the oldest event kept, or the end of the journal"),
+        .init("limit", .integer(min: 1, max: 10_000), "at most so many events (default 1000)"),
+        .init("kinds", .texts, "only events of these kinds"),
+        .init("network", .text(maxBytes: 63), "the journal's network (default: the active one)"),
+        .init("account", .text(maxBytes: 63), "the journal's account (default: the active one)"),
+        .init("wait_ms", .integer(min: 0, max: 60_000), "wait so long for an event when there is none (default 0)"),
+    ]
+}
