@@ -52,6 +52,10 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
         .testTarget(name: "FiberABITests", dependencies: ["CFiber"], exclude: ["Resources"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
+        .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Linux"]),
+        .testTarget(name: "ConfigurationTests", dependencies: ["Supervisor"]),
+        .testTarget(name: "NodeBusClientTests", dependencies: ["NodeBusClient", "Wire", "ZeroMQ", "Linux"]),
+        .testTarget(name: "CommandLineTests", dependencies: ["Linux", "Wire", "ZeroMQ"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -29,14 +29,12 @@ public enum YAML {
         defer { yaml_parser_delete(&parser) }
         // Without this, libyaml takes text that starts with certain bytes for UTF-16.
         yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING)
-        let outcome: Result<Node, YAMLError> = bytes.withUnsafeBufferPointer { buffer in
+        return try bytes.withUnsafeBufferPointer { buffer throws(YAMLError) in
             yaml_parser_set_input_string(&parser, buffer.baseAddress, buffer.count)
-            return withUnsafeMutablePointer(to: &parser) { pointer in
-                let reader = TreeReader(parser: pointer, text: buffer)
-                do throws(YAMLError) { return .success(try reader.document()) } catch { return .failure(error) }
+            return try withUnsafeMutablePointer(to: &parser) { pointer throws(YAMLError) in
+                try TreeReader(parser: pointer, text: buffer).document()
             }
         }
-        return try outcome.get()
     }
 }
 
