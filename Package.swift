@@ -56,6 +56,7 @@ let package = Package(
         .testTarget(name: "ConfigurationTests", dependencies: ["Supervisor"]),
         .testTarget(name: "NodeBusClientTests", dependencies: ["NodeBusClient", "Wire", "ZeroMQ", "Linux"]),
         .testTarget(name: "CommandLineTests", dependencies: ["Linux", "Wire", "ZeroMQ"]),
+        .testTarget(name: "JournalTests", dependencies: ["Journal", "Wire", "SQLite"]),
     ],
     swiftLanguageModes: [.v6]
 )

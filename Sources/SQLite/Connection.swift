@@ -25,6 +25,9 @@ public struct SQLiteError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Whether the file is not a sound database.
     public var isDamage: Bool { [SQLITE_CORRUPT, SQLITE_NOTADB].contains(primaryCode) }
 
+    /// Whether a row broke a rule of its table, such as a key that is there already.
+    public var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
+
     /// A sentence for an operator.
     public var description: String {
         "SQLite error \(code) on \(path): \(message)" + (sql.isEmpty ? "" : " (while running: \(sql))")

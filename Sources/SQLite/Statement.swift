@@ -21,13 +21,17 @@ public final class Statement {
     /// Binds an integer to parameter `index` (from 1).
     public func bind(_ index: Int32, _ value: Int64) { sqlite3_bind_int64(handle, index, value) }
 
-    /// Binds text; nil is NULL.
+    /// Binds text, with its length, so that a NUL in it does not cut it; nil is NULL.
     public func bind(_ index: Int32, _ value: String?) {
-        guard let value else {
+        guard var value else {
             sqlite3_bind_null(handle, index)
             return
         }
-        sqlite3_bind_text(handle, index, value, -1, transient)
+        _ = value.withUTF8 { text in
+            text.withMemoryRebound(to: CChar.self) {
+                sqlite3_bind_text64(handle, index, $0.baseAddress, UInt64($0.count), transient, UInt8(SQLITE_UTF8))
+            }
+        }
     }
 
     /// Binds bytes, copied.
@@ -78,7 +82,18 @@ public final class Statement {
 
     /// Column `index` as text; nil when NULL.
     public func text(_ index: Int32) -> String? {
-        sqlite3_column_text(handle, index).map { String(cString: $0) }
+        sqlite3_column_text(handle, index).map {
+            String(
+                decoding: UnsafeBufferPointer(start: $0, count: Int(sqlite3_column_bytes(handle, index))), as: UTF8.self
+            )
+        }
+    }
+
+    /// Runs `body` with the bytes of column `index`, not copied; they are gone after it.
+    public func withBlob<Result>(_ index: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        let base = sqlite3_column_blob(handle, index)
+        return body(
+            UnsafeRawBufferPointer(start: base, count: base == nil ? 0 : Int(sqlite3_column_bytes(handle, index))))
     }
 
     /// Column `index` as bytes, copied.

@@ -1,0 +1,142 @@
+import Linux
+import SQLite
+import Wire
+
+/// The file of a journal: its schema, and the checks that writer and reader make before they trust it.
+enum JournalFile {
+    /// "nbjl": what `file` and SQLite's header call this database.
+    static let applicationID: Int64 = 0x6e62_6a6c
+    /// The schema written here; a journal of a later one is refused.
+    static let schemaVersion: Int64 = 1
+
+    /// `journal` is one row. `head` stands by itself because the events below it may be trimmed; `open_run` is a run that began and has no
+    /// `NodeExited` yet. A kind is stored as it was said; frame 1 is made of it.
+    private static let schema = """
+        CREATE TABLE journal(
+            id INTEGER PRIMARY KEY CHECK(id = 1), network TEXT NOT NULL, account TEXT NOT NULL,
+            head INTEGER NOT NULL, ring_run INTEGER NOT NULL, ring_n INTEGER NOT NULL,
+            last_run INTEGER NOT NULL, open_run INTEGER) STRICT;
+        CREATE TABLE epochs(first_seq INTEGER PRIMARY KEY, epoch TEXT NOT NULL UNIQUE) STRICT;
+        CREATE TABLE topics(
+            id INTEGER PRIMARY KEY, source TEXT NOT NULL, kind TEXT NOT NULL, last INTEGER NOT NULL,
+            UNIQUE(source, kind)) STRICT;
+        CREATE TABLE events(
+            seq INTEGER PRIMARY KEY, time INTEGER NOT NULL, run INTEGER NOT NULL,
+            topic INTEGER NOT NULL REFERENCES topics(id), prev INTEGER NOT NULL, payload BLOB NOT NULL) STRICT;
+        """
+
+    /// Opens the journal for its one writer, making it when there is none.
+    static func openForWriting(_ path: String, _ profile: Profile, _ busyTimeoutMilliseconds: Int32)
+        throws(JournalError)
+        -> Connection
+    {
+        do { try PrivateFile.prepare(path) } catch { throw JournalError(error, path) }
+        do {
+            let connection = try Connection(
+                path: path, mode: .readWrite, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+            if try isEmpty(connection) {
+                try connection.execute("PRAGMA journal_mode = WAL")
+                try create(connection, profile)
+            }
+            try check(connection, profile)
+            try setDurable(connection)
+            return connection
+        } catch {
+            throw wrap(error, path)
+        }
+    }
+
+    /// Opens an existing journal beside its writer. Read-write because a reader of a WAL takes part in its shared memory; `query_only` keeps it
+    /// from changing anything.
+    static func openForReading(_ path: String, _ profile: Profile, _ busyTimeoutMilliseconds: Int32)
+        throws(JournalError)
+        -> Connection
+    {
+        do { try PrivateFile.check(path) } catch { throw JournalError(error, path) }
+        do {
+            let connection = try Connection(
+                path: path, mode: .readWrite, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+            try connection.execute("PRAGMA query_only = ON")
+            try check(connection, profile)
+            return connection
+        } catch {
+            throw wrap(error, path)
+        }
+    }
+
+    static func wrap(_ error: any Error, _ path: String) -> JournalError {
+        switch error {
+        case let error as JournalError: error
+        case let error as SQLiteError: JournalError(error)
+        case let refusal as Sequencer.Refusal:
+            JournalError(.invalidRecord, refusal.reason, path, hint: "end the host that wrote it")
+        default: .damaged("\(error)", path)
+        }
+    }
+
+    private static func isEmpty(_ connection: Connection) throws(SQLiteError) -> Bool {
+        let names = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
+        let version = try connection.integer("PRAGMA user_version") ?? 0
+        let application = try connection.integer("PRAGMA application_id") ?? 0
+        return names == 0 && version == 0 && application == 0
+    }
+
+    private static func create(_ connection: Connection, _ profile: Profile) throws {
+        let insert = "INSERT INTO journal VALUES(1, ?, ?, 0, 0, 0, 0, NULL)"
+        try connection.transaction {
+            try connection.execute("PRAGMA application_id = \(applicationID)")
+            try connection.execute("PRAGMA user_version = \(schemaVersion)")
+            try connection.execute(schema)
+            let row = try connection.prepare(insert)
+            row.bind(1, profile.network)
+            row.bind(2, profile.account)
+            try row.run()
+            let epoch = try connection.prepare("INSERT INTO epochs VALUES(1, ?)")
+            epoch.bind(1, newEpoch())
+            try epoch.run()
+        }
+    }
+
+    /// Eight hex digits from the system's random source.
+    private static func newEpoch() -> String {
+        let digits = String(UInt32.random(in: .min ... .max), radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+
+    private static func check(_ connection: Connection, _ profile: Profile) throws {
+        let path = connection.path
+        guard try connection.integer("PRAGMA application_id") == applicationID else {
+            throw JournalError.damaged("it is a database, but no journal", path)
+        }
+        let version = try connection.integer("PRAGMA user_version") ?? 0
+        guard version <= schemaVersion else {
+            throw JournalError(
+                .newerSchema, "its schema is \(version), and this version knows \(schemaVersion)", path,
+                hint: "run the newer nodebus that wrote it")
+        }
+        let row = try connection.prepare("SELECT network, account FROM journal WHERE id = 1")
+        guard version == schemaVersion, try row.step(), let network = row.text(0), let account = row.text(1) else {
+            throw JournalError.damaged("its first row is missing", path)
+        }
+        guard network == profile.network, account == profile.account else {
+            throw JournalError(
+                .wrongProfile, "it is the journal of \(network)/\(account), not of \(profile)", path,
+                hint: "put each account's files back under its own name")
+        }
+    }
+
+    /// Durable means: what `COMMIT` has answered survives the loss of the machine. Both pragmas can be refused without an error, so they are
+    /// read back.
+    private static func setDurable(_ connection: Connection) throws {
+        try connection.execute("PRAGMA synchronous = FULL")
+        try connection.execute("PRAGMA wal_autocheckpoint = 4000")
+        try connection.execute("PRAGMA journal_size_limit = 67108864")
+        let mode = try connection.text("PRAGMA journal_mode = WAL")
+        let synchronous = try connection.integer("PRAGMA synchronous")
+        guard mode == "wal", synchronous == 2 else {
+            throw JournalError(
+                .storage, "SQLite would not promise durability (journal_mode \(mode ?? "unknown"))", connection.path,
+                hint: "put the root on a local file system")
+        }
+    }
+}
