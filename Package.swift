@@ -57,6 +57,7 @@ let package = Package(
         .testTarget(name: "NodeBusClientTests", dependencies: ["NodeBusClient", "Wire", "ZeroMQ", "Linux"]),
         .testTarget(name: "CommandLineTests", dependencies: ["Linux", "Wire", "ZeroMQ"]),
         .testTarget(name: "JournalTests", dependencies: ["Journal", "Wire", "SQLite"]),
+        .testTarget(name: "AccountsTests", dependencies: ["Accounts", "Wire", "SQLite", "Linux"]),
     ],
     swiftLanguageModes: [.v6]
 )

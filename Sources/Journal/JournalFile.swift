@@ -34,12 +34,16 @@ enum JournalFile {
         do {
             let connection = try Connection(
                 path: path, mode: .readWrite, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
-            if try isEmpty(connection) {
-                try connection.execute("PRAGMA journal_mode = WAL")
-                try create(connection, profile)
+            // Whose file it is comes first: a file that is not ours to write is not even switched to another journal mode.
+            let state = try connection.schemaState(applicationID: applicationID, version: schemaVersion)
+            if state != .empty { try check(state, connection, profile) }
+            guard try connection.makeDurable() else {
+                throw JournalError(
+                    .storage, "SQLite would not promise durability", path, hint: "put the root on a local file system")
             }
-            try check(connection, profile)
-            try setDurable(connection)
+            try connection.execute("PRAGMA wal_autocheckpoint = 4000")
+            try connection.execute("PRAGMA journal_size_limit = 67108864")
+            if state == .empty { try create(connection, profile) }
             return connection
         } catch {
             throw wrap(error, path)
@@ -57,7 +61,8 @@ enum JournalFile {
             let connection = try Connection(
                 path: path, mode: .readWrite, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
             try connection.execute("PRAGMA query_only = ON")
-            try check(connection, profile)
+            let state = try connection.schemaState(applicationID: applicationID, version: schemaVersion)
+            try check(state, connection, profile)
             return connection
         } catch {
             throw wrap(error, path)
@@ -74,20 +79,9 @@ enum JournalFile {
         }
     }
 
-    private static func isEmpty(_ connection: Connection) throws(SQLiteError) -> Bool {
-        let names = try connection.integer("SELECT count(*) FROM sqlite_schema") ?? 0
-        let version = try connection.integer("PRAGMA user_version") ?? 0
-        let application = try connection.integer("PRAGMA application_id") ?? 0
-        return names == 0 && version == 0 && application == 0
-    }
-
     private static func create(_ connection: Connection, _ profile: Profile) throws {
-        let insert = "INSERT INTO journal VALUES(1, ?, ?, 0, 0, 0, 0, NULL)"
-        try connection.transaction {
-            try connection.execute("PRAGMA application_id = \(applicationID)")
-            try connection.execute("PRAGMA user_version = \(schemaVersion)")
-            try connection.execute(schema)
-            let row = try connection.prepare(insert)
+        try connection.createSchema(schema, applicationID: applicationID, version: schemaVersion) {
+            let row = try connection.prepare("INSERT INTO journal VALUES(1, ?, ?, 0, 0, 0, 0, NULL)")
             row.bind(1, profile.network)
             row.bind(2, profile.account)
             try row.run()
@@ -103,40 +97,24 @@ enum JournalFile {
         return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
-    private static func check(_ connection: Connection, _ profile: Profile) throws {
+    private static func check(_ state: SchemaState, _ connection: Connection, _ profile: Profile) throws {
         let path = connection.path
-        guard try connection.integer("PRAGMA application_id") == applicationID else {
-            throw JournalError.damaged("it is a database, but no journal", path)
-        }
-        let version = try connection.integer("PRAGMA user_version") ?? 0
-        guard version <= schemaVersion else {
+        switch state {
+        case .current: break
+        case .newer(let version):
             throw JournalError(
                 .newerSchema, "its schema is \(version), and this version knows \(schemaVersion)", path,
                 hint: "run the newer nodebus that wrote it")
+        case .empty, .foreign, .older: throw JournalError.damaged("it is a database, but no journal", path)
         }
         let row = try connection.prepare("SELECT network, account FROM journal WHERE id = 1")
-        guard version == schemaVersion, try row.step(), let network = row.text(0), let account = row.text(1) else {
+        guard try row.step(), let network = row.text(0), let account = row.text(1) else {
             throw JournalError.damaged("its first row is missing", path)
         }
         guard network == profile.network, account == profile.account else {
             throw JournalError(
                 .wrongProfile, "it is the journal of \(network)/\(account), not of \(profile)", path,
                 hint: "put each account's files back under its own name")
-        }
-    }
-
-    /// Durable means: what `COMMIT` has answered survives the loss of the machine. Both pragmas can be refused without an error, so they are
-    /// read back.
-    private static func setDurable(_ connection: Connection) throws {
-        try connection.execute("PRAGMA synchronous = FULL")
-        try connection.execute("PRAGMA wal_autocheckpoint = 4000")
-        try connection.execute("PRAGMA journal_size_limit = 67108864")
-        let mode = try connection.text("PRAGMA journal_mode = WAL")
-        let synchronous = try connection.integer("PRAGMA synchronous")
-        guard mode == "wal", synchronous == 2 else {
-            throw JournalError(
-                .storage, "SQLite would not promise durability (journal_mode \(mode ?? "unknown"))", connection.path,
-                hint: "put the root on a local file system")
         }
     }
 }

@@ -14,11 +14,19 @@ public enum PrivateFile {
         if raw >= 0 {
             let file = Descriptor(taking: raw)
             guard fchmod(file.raw, 0o600) == 0 else { throw .last("chmod", path) }
+            try syncDirectory(of: path)
             return true
         }
         guard errno == EEXIST else { throw .last("create", path) }
         try check(path)
         return false
+    }
+
+    /// Puts the name of a new file on disk, as `fsync` on the file alone does not (fsync(2)).
+    private static func syncDirectory(of path: String) throws(SystemError) {
+        let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let directory = try Descriptor.open(parent, O_RDONLY | O_DIRECTORY)
+        guard fsync(directory.raw) == 0 else { throw .last("fsync", parent) }
     }
 
     /// Refuses what `prepare` refuses, and a missing file with ENOENT.

@@ -1,0 +1,97 @@
+import Glibc
+import Linux
+
+/// An open directory that only its owner may enter. What is below it is reached through its descriptor, one component at a time and never
+/// through a symbolic link, so that nothing can lead out of the root.
+struct PrivateDirectory: ~Copyable {
+    let path: String
+    let descriptor: Descriptor
+
+    /// Opens the root, which must be a real path.
+    static func root(_ path: String, _ notes: inout [String]) throws(AccountsError) -> PrivateDirectory {
+        try open(path, in: AT_FDCWD, path, &notes)
+    }
+
+    /// Opens the directory `name` in this one, making it (mode 0700 whatever the umask) when `create` says so.
+    func child(_ name: String, create: Bool, _ notes: inout [String]) throws(AccountsError) -> PrivateDirectory {
+        let full = "\(path)/\(name)"
+        if create {
+            if mkdirat(descriptor.raw, name, 0o700) == 0 {
+                guard fchmodat(descriptor.raw, name, 0o700, 0) == 0, fsync(descriptor.raw) == 0 else {
+                    throw AccountsError(.last("mkdir", full), full)
+                }
+            } else if errno != EEXIST {
+                throw AccountsError(.last("mkdir", full), full)
+            }
+        }
+        return try PrivateDirectory.open(name, in: descriptor.raw, full, &notes)
+    }
+
+    /// Opens a file of ours in this directory with mode 0600 whatever the umask; O_CREAT may be among the flags.
+    func file(_ name: String, _ flags: Int32) throws(AccountsError) -> Descriptor {
+        let full = "\(path)/\(name)"
+        let opened: Descriptor
+        // O_NONBLOCK: a FIFO in the file's place must not hold us up; for a regular file it means nothing.
+        do {
+            opened = try Descriptor.open(name, flags | O_NOFOLLOW | O_NONBLOCK, mode: 0o600, in: descriptor.raw)
+        } catch {
+            throw AccountsError(error, full)
+        }
+        var status = stat()
+        guard fstat(opened.raw, &status) == 0 else { throw AccountsError(.last("stat", full), full) }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw AccountsError(SystemError(code: EINVAL, call: "open", subject: full), full)
+        }
+        guard status.st_uid == geteuid() else {
+            throw AccountsError(SystemError(code: EPERM, call: "open", subject: full), full)
+        }
+        if status.st_mode & 0o777 != 0o600, fchmod(opened.raw, 0o600) != 0 {
+            throw AccountsError(.last("chmod", full), full)
+        }
+        return opened
+    }
+
+    /// Whether something of this name is in the directory.
+    func holds(_ name: String) -> Bool {
+        var status = stat()
+        return fstatat(descriptor.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+    }
+
+    /// Makes a file that is there whole, on disk, or not at all; never in place of another.
+    func write(new name: String, _ bytes: [UInt8]) throws(AccountsError) {
+        let full = "\(path)/\(name)"
+        let unfinished = ".\(name).new"
+        // Left by a process that ended before it was finished: nobody has used it.
+        unlinkat(descriptor.raw, unfinished, 0)
+        let file = try file(unfinished, O_WRONLY | O_CREAT | O_EXCL)
+        defer { unlinkat(descriptor.raw, unfinished, 0) }
+        do { try file.write(bytes) } catch { throw AccountsError(error, full) }
+        // A link, unlike a rename, fails when the name is taken.
+        guard fsync(file.raw) == 0, linkat(descriptor.raw, unfinished, descriptor.raw, name, 0) == 0,
+            fsync(descriptor.raw) == 0
+        else { throw AccountsError(.last("write", full), full) }
+    }
+
+    private static func open(
+        _ name: String, in directory: Int32, _ full: String, _ notes: inout [String]
+    ) throws(AccountsError) -> PrivateDirectory {
+        let opened: Descriptor
+        do { opened = try Descriptor.open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: directory) } catch {
+            // The kernel says "not a directory" of a link too.
+            var status = stat()
+            let isLink =
+                fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_mode & S_IFMT == S_IFLNK
+            throw AccountsError(isLink ? SystemError(code: ELOOP, call: "open", subject: full) : error, full)
+        }
+        var status = stat()
+        guard fstat(opened.raw, &status) == 0 else { throw AccountsError(.last("stat", full), full) }
+        guard status.st_uid == geteuid() else {
+            throw AccountsError(SystemError(code: EPERM, call: "open", subject: full), full)
+        }
+        if status.st_mode & 0o7777 != 0o700 {
+            guard fchmod(opened.raw, 0o700) == 0 else { throw AccountsError(.last("chmod", full), full) }
+            notes.append("\(full) had mode \(String(status.st_mode & 0o7777, radix: 8)) and has 700 now")
+        }
+        return PrivateDirectory(path: full, descriptor: opened)
+    }
+}

@@ -1,0 +1,128 @@
+import Accounts
+import Foundation
+import Glibc
+import Linux
+import Testing
+import Wire
+
+/// Takes the lock of a file with a process of its own.
+private let takesLock = """
+    f = open(sys.argv[1], 'a+'); os.chmod(sys.argv[1], 0o600)
+    fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB); say('held'); s.recv(1)
+    """
+
+/// Stands for a supervisor: takes the lock, writes its note, starts a host that inherits the lock, and is killed.
+private let losesHost = """
+    f = open(sys.argv[1], 'a+'); os.chmod(sys.argv[1], 0o600)
+    fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    host = subprocess.Popen(['/bin/sleep', '60'], pass_fds=[f.fileno()], stdin=subprocess.DEVNULL)
+    f.truncate(0)
+    f.write('{"supervisor":%d,"host":%s}' % (os.getpid(), host.pid if sys.argv[2] == 'named' else 'null')); f.flush()
+    say(host.pid); s.recv(1)
+    """
+
+@Suite("locks") struct LockTests {
+    let scratch: Scratch
+    init() throws { scratch = try Scratch() }
+
+    @Test("one supervisor holds a root, and a second one is told its pid") func rootLock() throws {
+        let root = try scratch.root()
+        do {
+            let lock = try RootLock.take(root)
+            #expect(try mode(root.lockFile) == 0o600)
+            #expect(
+                try String(contentsOfFile: root.lockFile, encoding: .utf8)
+                    == "{\"supervisor\":\(getpid()),\"host\":null}\n")
+            let error = #expect(throws: AccountsError.self) { _ = try RootLock.take(root) }
+            #expect(error?.code == .locked)
+            #expect(error?.holder == getpid())
+            _ = consume lock
+        }
+        _ = try RootLock.take(root)
+    }
+
+    @Test("the holder is named whatever the file says") func rootLockElsewhere() throws {
+        let root = try scratch.root()
+        let helper = try Helper(takesLock, [root.lockFile])
+        #expect(try helper.line() == "held")
+        let pid = helper.process.pid
+        let error = #expect(throws: AccountsError.self) { _ = try RootLock.take(root) }
+        #expect(error?.holder == pid)
+        #expect(error?.message == "process \(pid) holds this root's lock")
+        try helper.end()
+        _ = try RootLock.take(root)
+    }
+
+    @Test("a lock file that is a link is refused") func linkedLock() throws {
+        let root = try scratch.root()
+        symlink(scratch.path + "/other", root.lockFile)
+        let error = #expect(throws: AccountsError.self) { _ = try RootLock.take(root) }
+        #expect(error?.code == .unsafePath)
+        #expect(access(scratch.path + "/other", F_OK) != 0)
+    }
+
+    @Test("an account's lock notes supervisor and host, and a host that inherits it keeps it") func inherited() throws {
+        let prefix = try scratch.prefix()
+        let root = try RootLock.take(prefix.root)
+        let helper: Helper
+        switch try AccountLock.tryTake(prefix, under: root) {
+        case .held(let holder):
+            Issue.record("held by \(holder)")
+            return
+        case .taken(let lock):
+            helper = try Helper("say('up'); s.recv(1)", [], inheriting: [lock.descriptor])
+            #expect(try helper.line() == "up")
+            try lock.record(host: helper.process.pid)
+            let text = try String(contentsOfFile: prefix.lockFile, encoding: .utf8)
+            #expect(text == "{\"supervisor\":\(getpid()),\"host\":\(helper.process.pid)}\n")
+        }
+        // Ours is closed now; the host has it still, and as our own child it is no orphan.
+        #expect(try attempt(prefix, root) == .other(helper.process.pid))
+        try helper.end()
+        #expect(try attempt(prefix, root) == nil)
+    }
+
+    @Test("the host of a killed supervisor is an orphan, named in the file or not", arguments: ["named", "unnamed"])
+    func orphan(how: String) throws {
+        let prefix = try scratch.prefix()
+        let root = try RootLock.take(prefix.root)
+        let helper = try Helper(losesHost, [prefix.lockFile, how])
+        let host = try #require(Int32(try helper.line()))
+        defer { kill(host, SIGKILL) }
+        try helper.end()
+        #expect(try attempt(prefix, root) == .orphan(host))
+        // The way a supervisor goes on: ends it, waits, takes the lock.
+        guard let process = ForeignProcess(pid: host) else {
+            Issue.record("the host is not there")
+            return
+        }
+        process.signal(SIGKILL)
+        var entry = pollfd(fd: process.descriptor, events: Int16(POLLIN), revents: 0)
+        #expect(poll(&entry, 1, 10_000) == 1)
+        #expect(try attempt(prefix, root) == nil)
+    }
+
+    @Test(
+        "a process that took the lock by itself is no orphan, whatever an old note says",
+        arguments: [
+            #"{"supervisor":999999999,"host":null}"#, #"{"supervisor":1,"host":1}"#, "{\"superv", "", "null", "\u{0}",
+        ])
+    func stranger(note: String) throws {
+        let prefix = try scratch.prefix()
+        let root = try RootLock.take(prefix.root)
+        try put(prefix.lockFile, note)
+        let helper = try Helper(takesLock, [prefix.lockFile])
+        #expect(try helper.line() == "held")
+        #expect(try attempt(prefix, root) == .other(helper.process.pid))
+        try helper.end()
+        #expect(try attempt(prefix, root) == nil)
+    }
+
+    /// Who holds the lock; nil: nobody did, and it has been let go again.
+    private func attempt(_ prefix: Prefix, _ root: borrowing RootLock) throws -> AccountLock.Holder? {
+        switch try AccountLock.tryTake(prefix, under: root) {
+        case .taken: nil
+        case .held(let holder): holder
+        }
+    }
+}
