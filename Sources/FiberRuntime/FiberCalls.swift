@@ -1,0 +1,53 @@
+import CFiber
+import Wire
+
+/// The node's calls as the bus offers them, each described and bound in one place. A new one is one entry here and, for a function not used yet, one
+/// line in `Library`.
+///
+/// Where a native default is a trap, ours differs and the parameter says so.
+enum FiberCalls {
+    /// All of them, in the order of help texts.
+    static let all: [NativeCall] = [nodeInfo] + peers + channels + invoices + payments + [sim]
+
+    /// Those that this library has.
+    static func offered(by library: Library) -> [NativeCall] { all.filter { $0.isOffered(by: library) } }
+
+    private static let nodeInfo = NativeCall(
+        "node_info", "The node's identity, version, addresses, terms and counts.", options: { NoArguments() },
+        fields: [], output: .json,
+        result: "version, pubkey, node_name, addresses, chain_hash, channel_count, peers_count, …"
+    ) { library in { handle, _, out in library.nodeInfo(handle, out) } }
+
+    /// What the simulator takes is JSON as a whole, so the parameters go on together.
+    private static let sim = NativeCall(
+        "sim", "Controls the simulated node: exactly one of these parameters.", options: { SimRequest() },
+        fields: [
+            .part("emit", "sends events: count, per_second (0: as fast as it can), bytes, kind"),
+            .part("fault", "arms a fault: call, nth (from 1), do: hang, status:N, slow:2s, abort, segv, exit, …"),
+            .part("counters", "answers the counters; takes {}"),
+            .part("peers", "answers the simulated peers; takes {}"),
+        ], output: .json, result: "what the simulator answers", effect: .change,
+        check: { (given, _) throws(BusError) in
+            guard given.members?.count == 1 else {
+                throw BusError(
+                    .invalidParams, "fiber.sim takes exactly one of emit, fault, counters, peers", ["path": "emit"])
+            }
+        }
+    ) { library in
+        guard let control = library.simControl else { return nil }
+        return { _, request, out in
+            FiberFfiStatus(rawValue: UInt32(bitPattern: control(request.text, out)))
+        }
+    }
+}
+
+/// The request to the simulator.
+private struct SimRequest {
+    var text: UnsafePointer<CChar>?
+}
+
+extension Field<SimRequest> {
+    fileprivate static func part(_ name: String, _ summary: String) -> Field {
+        .whole(name, \.text, .object, summary)
+    }
+}
