@@ -49,6 +49,7 @@ let package = Package(
         .target(name: "FiberSim", dependencies: ["CFiber", "SQLite", "YAML", "Linux"]),
         // Tests
         .testTarget(name: "LinuxTests", dependencies: ["Linux"]),
+        .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "Wire"]),
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
         .testTarget(name: "FiberABITests", dependencies: ["CFiber"], exclude: ["Resources"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),

@@ -32,6 +32,9 @@ struct Frame: Equatable {
 public struct LinkError: Error, Sendable, Equatable, CustomStringConvertible {
     /// What was broken.
     public let description: String
+
+    /// A broken rule, in words.
+    public init(description: String) { self.description = description }
 }
 
 /// Bytes as they come in, cut into frames.

@@ -48,10 +48,11 @@ public final class RingReader: @unchecked Sendable {
     /// Whether every record written so far was copied out.
     public var isEmpty: Bool { ring.head.load() == position }
 
-    /// Copies out what the ring holds now, up to about `byteLimit` bytes (at least one record), in order.
-    public func read(into bytes: inout [UInt8], byteLimit: Int, recordLimit: Int, _ each: (Record) -> Void)
-        throws(Nonsense)
-    {
+    /// Copies out what the ring holds now, up to about `byteLimit` bytes (at least one record), in order. A record of a run above `highestRun`,
+    /// which no host was started for, is nonsense.
+    public func read(
+        into bytes: inout [UInt8], byteLimit: Int, recordLimit: Int, highestRun: Int64, _ each: (Record) -> Void
+    ) throws(Nonsense) {
         let head = ring.head.load()
         guard head &- position <= UInt64(RingFile.capacity), head & 7 == 0 else {
             throw Nonsense(description: "the ring's head is out of range")
@@ -59,12 +60,12 @@ public final class RingReader: @unchecked Sendable {
         let start = bytes.count
         var count = 0
         while position < head, count < recordLimit, bytes.count - start < byteLimit {
-            each(try copyRecord(&bytes, head))
+            each(try copyRecord(&bytes, head, highestRun))
             count += 1
         }
     }
 
-    private func copyRecord(_ bytes: inout [UInt8], _ head: UInt64) throws(Nonsense) -> Record {
+    private func copyRecord(_ bytes: inout [UInt8], _ head: UInt64, _ highestRun: Int64) throws(Nonsense) -> Record {
         var header = RingRecordHeader(length: 0, mark: 0, run: 0, n: 0, fullSize: 0, timeMicroseconds: 0)
         guard head - position >= UInt64(RingRecordHeader.bytes) else { throw Nonsense(description: "a record is cut") }
         // Copied before it is looked at: the other side may write into the mapping at any time.
@@ -72,7 +73,7 @@ public final class RingReader: @unchecked Sendable {
         let length = Int(header.length)
         let space = RingRecordHeader.space(length)
         guard header.mark == RingRecordHeader.mark, length <= RingWriter.messageLimit, space <= head - position,
-            header.fullSize >= Int64(length), header.run > 0, header.n > 0
+            header.fullSize >= Int64(length), header.run > 0, header.run <= highestRun, header.n > 0
         else { throw Nonsense(description: "a record's header is out of range") }
         if let last, !(header.run == last.run && header.n == last.n + 1), !(header.run > last.run && header.n == 1) {
             throw Nonsense(description: "record \(header.run).\(header.n) follows \(last.run).\(last.n)")

@@ -47,7 +47,7 @@ public enum LifecycleEvent: Sendable, Equatable {
     /// The node was told to stop.
     case nodeStopping(ExitCause)
     /// The host has ended.
-    case nodeExited(ExitCause, HostEnd?, uptime: Duration?, detail: String?)
+    case nodeExited(ExitCause, ExitStatus?, uptime: Duration?, detail: String?)
     /// The next start is due after a delay.
     case nodeRestartScheduled(delay: Duration, attempt: Int)
     /// No start will be tried, or only slowly.

@@ -27,7 +27,7 @@ public enum Input: Sendable, Equatable {
     /// The host broke the rules of the link: it is to be ended.
     case hostBroke(String)
     /// The host has ended and was reaped.
-    case hostExited(HostEnd)
+    case hostExited(ExitStatus)
     /// A native call has run for `call_timeout`.
     case callSlow(method: String)
     /// A native call has run for `hang_timeout`.
@@ -47,7 +47,7 @@ public enum Input: Sendable, Equatable {
 }
 
 /// How a host ended, as the kernel reports it.
-public enum HostEnd: Sendable, Equatable {
+public enum ExitStatus: Sendable, Equatable {
     /// It exited with this status.
     case exited(Int32)
     /// This signal ended it.

@@ -29,7 +29,7 @@ extension Machine {
         }
     }
 
-    mutating func hostExited(_ end: HostEnd, _ now: Time) -> [Effect] {
+    mutating func hostExited(_ end: ExitStatus, _ now: Time) -> [Effect] {
         let host: State.Host
         var cause = ExitCause.crash
         var next = State.Next.retry

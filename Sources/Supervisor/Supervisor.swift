@@ -1,1 +1,168 @@
-// Supervisor
+// Supervisor: wires the parts and runs them. The main thread, here, spawns and supervises: it polls for signals, the host, what other threads
+// tell it, and timers, hands each to the machine (module Supervision) and carries out what the machine answers. EventPump.swift is the journal
+// thread, EventReader.swift the reading one; the bus thread is in module Bus.
+
+import Accounts
+import Bus
+import Glibc
+import HostLink
+import Linux
+import Supervision
+import Wire
+
+/// The running supervisor. Everything in it belongs to the main thread.
+public final class Supervisor {
+    let configuration: Configuration
+    let signals: SignalDescriptor
+    let ground: Ground
+    let inbox: MainInbox
+    let board: StatusBoard
+    let bus: Bus
+    let reader: EventReader
+    let profile: Profile
+    let prefix: Prefix
+
+    var machine: Machine
+    var timers: [Timer: Instant] = [:]
+    var calls: CallQueue
+    var requests: [UInt64: PendingRequest] = [:]
+    private var lastRequestID: UInt64 = 0
+    var accountLock: HeldAccount?
+    var pump: EventPump?
+    var ring: RingReader?
+    var ringIsBroken = false
+    var host: LivingHost?
+    var orphan: ForeignProcess?
+    /// What the host that just ended wrote last to stderr, until NodeExited takes it.
+    var lastLines: [String]?
+    var isShuttingDown = false
+    var hasEnded = false
+    let origin = Instant.now
+
+    init(_ configuration: Configuration, _ signals: consuming SignalDescriptor, _ ground: Ground) throws {
+        self.configuration = configuration
+        self.signals = signals
+        self.ground = ground
+        profile = configuration.start
+        prefix = ground.root.prefix(profile)
+        let inbox = try MainInbox()
+        let board = StatusBoard()
+        let root = ground.root
+        let reader = try EventReader(active: { board.profile }, locate: { root.prefix($0) })
+        self.inbox = inbox
+        self.board = board
+        self.reader = reader
+        calls = CallQueue(
+            callTimeout: configuration.supervision.callTimeout, hangTimeout: configuration.supervision.hangTimeout)
+        machine = Machine(settings: configuration.machineSettings, seed: .random(in: 0 ... .max))
+        bus = try Bus(
+            settings: busSettings(configuration), status: { board.json },
+            version: ["version": .string(Version.supervisor), "wire": .integer(Version.wire)],
+            deliver: { request in
+                if request.method == "events.read" { reader.put(request) } else { inbox.put(.request(request)) }
+            })
+        board.update {
+            $0.profile = configuration.start
+            $0.isSimulated = ground.network.isSimulated
+        }
+    }
+
+    /// Runs until it is told to end.
+    func run() {
+        carryOut(machine.handle(.request(.start, id: 0), at: elapsed))
+        while !hasEnded { turn() }
+        close()
+    }
+
+    var root: Root { ground.root }
+    var network: Configuration.NetworkSettings { ground.network }
+    var elapsed: Time { Instant.now - origin }
+
+    /// Tells the machine something and does what it answers.
+    func tell(_ input: Input) {
+        carryOut(machine.handle(input, at: elapsed))
+        showState()
+    }
+
+    private func turn() {
+        var entries = [
+            pollfd(fd: signals.raw, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: inbox.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: host?.exitDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: host?.linkDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: orphan?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+        ]
+        if host?.wantsToWrite ?? false { entries[3].events |= Int16(POLLOUT) }
+        poll(&entries, nfds_t(entries.count), pollTimeout)
+        if entries[0].revents != 0 { takeSignals() }
+        if entries[1].revents != 0 { for item in inbox.take() { take(item) } }
+        if entries[3].revents != 0 { listenToHost() }
+        if entries[2].revents != 0 { reapHost() }
+        if entries[4].revents != 0 {
+            orphan = nil
+            tell(.orphanEnded)
+        }
+        fireTimers()
+        sendNextCall()
+    }
+
+    private var pollTimeout: Int32 {
+        var deadlines = Array(timers.values)
+        if let deadline = calls.deadline { deadlines.append(deadline) }
+        return deadlines.min()?.millisecondsFromNow() ?? 60_000
+    }
+
+    private func fireTimers() {
+        let now = Instant.now
+        for (timer, due) in timers.sorted(by: { $0.value < $1.value }) where due <= now {
+            timers[timer] = nil
+            tell(.timer(timer))
+        }
+        if let input = calls.overdue(at: now) { tell(input) }
+    }
+
+    private func takeSignals() {
+        while let signal = signals.next() {
+            switch signal {
+            case SIGTERM, SIGINT: shutDown("signal \(signal)")
+            default: Log.info("supervisor", "this version reloads nothing; restart it to take a changed configuration")
+            }
+        }
+    }
+
+    /// Begins to go down; a second time kills the host at once.
+    func shutDown(_ why: String) {
+        if !isShuttingDown {
+            isShuttingDown = true
+            Log.info("supervisor", "shutting down", ["because": why])
+            bus.announce(kind: "ShuttingDown", payload: ["reason": .string(why)])
+            bus.refuse(with: BusError(.shuttingDown, "the supervisor is going down"))
+            endAnyway(after: configuration.supervision.stopTimeout + .seconds(20))
+        }
+        tell(.shutDown)
+    }
+
+    /// Whatever hangs, the process ends: a supervisor that does not go down holds up its machine's.
+    private func endAnyway(after budget: Duration) {
+        let deadline = Instant.now + budget
+        try? startThread("shutdown") {
+            while Instant.now < deadline { poll(nil, 0, deadline.millisecondsFromNow()) }
+            Log.write(.error, "supervisor", "shutting down took longer than its budget; ending anyway")
+            _exit(ExitCode.storage.rawValue)
+        }
+    }
+
+    func nextRequestID() -> UInt64 {
+        lastRequestID += 1
+        return lastRequestID
+    }
+
+    private func close() {
+        if let pump, !pump.stop(by: .now + .seconds(10)) {
+            Log.write(.error, "journal", "the disk did not take the last events; the ring keeps what the node said")
+        }
+        reader.stop(by: .now + .seconds(2))
+        bus.shutDown(within: .seconds(2))
+        Log.info("supervisor", "ended")
+    }
+}

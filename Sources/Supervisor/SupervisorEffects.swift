@@ -1,0 +1,167 @@
+import Accounts
+import Glibc
+import HostLink
+import Linux
+import Supervision
+import Wire
+
+/// Carrying out what the machine decides.
+extension Supervisor {
+    func carryOut(_ effects: [Effect]) {
+        for effect in effects {
+            switch effect {
+            case .openAccount: openAccount()
+            case .watchOrphan(let pid): watchOrphan(pid)
+            case .killOrphan(let pid):
+                Log.write(
+                    .warning, "supervisor", "an orphaned host did not end in time and is killed", ["pid": "\(pid)"])
+                orphan?.signal(SIGKILL)
+            case .recordStart(let run, let attempt):
+                let event = LifecycleEvent.nodeStarting(attempt: attempt)
+                pump?.put(EventPump.Note(kind: event.kind, payload: event.payload, run: run, begins: true))
+            case .spawn(let run): spawn(run)
+            case .askToStop: host?.send(.stop)
+            case .kill: host?.kill()
+            case .arm(let timer, let at): timers[timer] = origin + at
+            case .disarm(let timer): timers[timer] = nil
+            case .publish(let event, let run): publish(event, run)
+            case .answer(let id, let answer): self.answer(id, answer)
+            case .dropCalls: calls.drop(runningToo: host == nil)
+            case .end: hasEnded = true
+            }
+        }
+    }
+
+    private func openAccount() {
+        do {
+            for note in try prefix.make() { Log.write(.warning, "accounts", note) }
+            switch try AccountLock.tryTake(prefix, under: ground.rootLock) {
+            case .taken(let lock): accountLock = HeldAccount(lock)
+            case .held(.orphan(let pid)): return tell(.accountHeldByOrphan(pid: pid))
+            case .held(.other(let pid)):
+                let holder = pid.map { "process \($0)" } ?? "another process"
+                let message = "account \(profile) is locked by \(holder): end it, or run under another root"
+                return tell(.accountRefused(Fault(reason: "conflict", message: message, isPermanent: false)))
+            }
+            let opened = try OpenedAccount(prefix: prefix, source: network.host.rawValue)
+            let lastRun = opened.journal.lastRun
+            board.update {
+                $0.epoch = opened.journal.epoch
+                $0.head = opened.journal.head
+            }
+            bus.openJournal(
+                profile: profile, epoch: opened.journal.epoch, head: opened.journal.head, run: opened.journal.lastRun)
+            ring = opened.ring
+            let notes = opened.notes
+            let pump = try startPump(opened)
+            for note in notes { pump.put(note) }
+            self.pump = pump
+            tell(.accountOpened(lastRun: lastRun))
+        } catch {
+            accountLock = nil
+            tell(.accountRefused(Fault(reason: "storage", message: "\(error)", isPermanent: false)))
+        }
+    }
+
+    private func startPump(_ opened: sending OpenedAccount) throws(SystemError) -> EventPump {
+        let (bus, board, reader, inbox) = (self.bus, self.board, self.reader, self.inbox)
+        return try EventPump(
+            opened,
+            EventPump.Outlets(
+                publish: { batch in
+                    board.update { $0.head = batch.head }
+                    bus.publish(batch)
+                    reader.journalGrew()
+                },
+                tell: { inbox.put($0) }))
+    }
+
+    private func watchOrphan(_ pid: Int32) {
+        guard orphan?.pid != pid else { return }
+        Log.write(
+            .warning, "supervisor", "a host of a supervisor that is gone still holds the account; waiting for its end",
+            ["pid": "\(pid)", "account": profile.description])
+        orphan = ForeignProcess(pid: pid)
+        if orphan == nil { tell(.orphanEnded) }
+    }
+
+    private func spawn(_ run: Int64) {
+        do {
+            if ringIsBroken { try replaceRing() }
+            guard let ring, let accountLock else { preconditionFailure("a run begins only on an open account") }
+            let arguments = HostArguments(
+                library: network.library, config: network.config, dataDirectory: prefix.node, run: run,
+                supervisorPID: getpid(),
+                stopTimeoutMilliseconds: configuration.supervision.stopTimeout.milliseconds)
+            let started = try LivingHost(
+                LivingHost.Order(
+                    program: Program.directory + "/nodebus-" + network.host.rawValue, arguments: arguments,
+                    ringDescriptors: ring.inherited, lockDescriptor: accountLock.lock.descriptor,
+                    secret: try Keys(prefix).passphrase() ?? [], logDirectory: prefix.log))
+            host = started
+            try accountLock.lock.record(host: started.pid)
+            bus.openJournal(profile: profile, epoch: board.epoch ?? "", head: board.head, run: run)
+            tell(.spawned(pid: started.pid))
+            Log.info("host", "started", ["pid": "\(started.pid)", "run": "\(run)", "account": profile.description])
+        } catch {
+            let message = "the host could not be started: \(error)"
+            tell(.spawnFailed(Fault(reason: "spawn_failed", message: message, isPermanent: false)))
+        }
+    }
+
+    private func replaceRing() throws(SystemError) {
+        let file = try RingFile.create(path: prefix.ring, bootIdentity: bootIdentity())
+        let fresh = RingReader(ring: file, recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())
+        pump?.replaceRing(fresh)
+        ring = fresh
+        ringIsBroken = false
+    }
+
+    private func publish(_ event: LifecycleEvent, _ run: Int64) {
+        var payload = event.payload
+        var ends = false
+        var level = Log.Level.info
+        switch event {
+        case .nodeExited(let cause, _, _, _):
+            ends = true
+            payload = payload.with("stderr", .array((lastLines ?? []).map { .string($0) }))
+            lastLines = nil
+            level = cause == .commanded ? .info : .warning
+        case .nodeFailed: level = .error
+        case .nodeUnresponsive, .nodeRestartScheduled: level = .warning
+        case .nodeStarting, .nodeReady, .nodeStopping: break
+        }
+        let said = payload.members?.filter { $0.key != "stderr" && !$0.value.isNull } ?? []
+        Log.write(level, "node", event.kind, ["run": "\(run)", "says": JSON.object(said).encoded])
+        pump?.put(EventPump.Note(kind: event.kind, payload: payload, run: run, ends: ends))
+    }
+
+    private func answer(_ id: UInt64, _ answer: Answer) {
+        // Id 0 is our own first start: nobody waits for it.
+        guard let request = requests.removeValue(forKey: id) else { return }
+        switch answer {
+        case .done(let state, let run, let changed):
+            request.answer(
+                .result(["state": .string(state), "run": .integer(run), "changed": .bool(changed)]))
+        case .refused(let error): request.answer(.failure(error))
+        }
+    }
+
+    /// Shows what the machine's state is now.
+    func showState() {
+        let name = machine.state.name
+        var failure: JSON = .null
+        if case .failed(let reason, let message) = machine.state {
+            failure = ["reason": .string(reason), "message": .string(message)]
+        }
+        board.update { now in
+            if now.state != name { now.since = WallClock.microseconds }
+            now.state = name
+            now.run = machine.run
+            now.pid = machine.state.host?.pid
+            now.restarts = machine.restarts
+            now.lastExit = machine.lastExit?.payload ?? .null
+            now.failure = failure
+        }
+    }
+}

@@ -1,0 +1,142 @@
+import Accounts
+import Bus
+import HostLink
+import Linux
+import Supervision
+import Wire
+
+/// What comes in: from other threads, from the host, from clients.
+extension Supervisor {
+    func take(_ item: MainInbox.Item) {
+        switch item {
+        case .request(let request): take(request)
+        case .startRecorded(let run):
+            if case .starting(.recording(run: run)) = machine.state { tell(.startRecorded) }
+        case .journalStalled(let why):
+            Log.write(.error, "journal", "stalled; events wait in the ring and nothing is published", ["because": why])
+            board.update { $0.journalIsStalled = true }
+            bus.announce(kind: "JournalStalled", payload: ["reason": .string(why)])
+        case .journalResumed:
+            Log.info("journal", "the disk takes events again")
+            board.update { $0.journalIsStalled = false }
+        case .ringBroken(let what):
+            ringIsBroken = true
+            tell(.hostBroke("the host wrote nonsense into its ring: \(what)"))
+        }
+    }
+
+    private func take(_ request: PendingRequest) {
+        switch request.method {
+        case "node.start": askMachine(.start, request)
+        case "node.stop": askMachine(.stop, request)
+        case "node.restart": askMachine(.restart, request)
+        case "bus.shutdown":
+            guard request.claim() else { return }
+            request.answer(.result(["state": "stopping"]))
+            shutDown("bus.shutdown")
+        case "network.list": if request.claim() { request.answer(.result(listNetworks())) }
+        case "account.list": if request.claim() { request.answer(listAccounts(request.parameters["network"]?.text)) }
+        default:
+            guard case .ready = machine.state else {
+                if request.claim() { request.answer(.failure(CallQueue.notRunning(machine.state.name))) }
+                return
+            }
+            calls.add(request)
+        }
+    }
+
+    private func askMachine(_ what: Input.Request, _ request: PendingRequest) {
+        guard request.claim() else { return }
+        let id = nextRequestID()
+        requests[id] = request
+        tell(.request(what, id: id))
+    }
+
+    private func listNetworks() -> JSON {
+        [
+            "networks": .array(
+                configuration.networks.map {
+                    [
+                        "name": .string($0.name), "host": .string($0.host.rawValue), "library": .string($0.library),
+                        "config": .string($0.config), "simulated": .bool($0.isSimulated),
+                        "active": .bool($0.name == profile.network),
+                    ]
+                })
+        ]
+    }
+
+    private func listAccounts(_ network: String?) -> RPCReply {
+        if let network, configuration.network(named: network) == nil {
+            return .failure(
+                BusError(.notFound, "there is no network \(quoted(network)); network.list tells which there are"))
+        }
+        do {
+            let accounts = try ground.registry.accounts(network: network)
+            return .result([
+                "accounts": .array(
+                    accounts.map {
+                        [
+                            "network": .string($0.profile.network), "account": .string($0.profile.account),
+                            "created": .string(Timestamp.text($0.createdMicroseconds)),
+                            "simulated": .bool($0.isSimulated),
+                            "active": .bool($0.profile == profile),
+                        ]
+                    })
+            ])
+        } catch {
+            return .failure(BusError(.storage, "\(error)"))
+        }
+    }
+
+    /// Sends the next native call when the host is free.
+    func sendNextCall() {
+        guard case .ready = machine.state, let host, let call = calls.next() else { return }
+        host.send(call)
+    }
+
+    func listenToHost() {
+        guard let host else { return }
+        host.flush()
+        do {
+            for message in try host.receive() { try take(message, host) }
+        } catch {
+            Log.write(.error, "host", "broke the rules of the link", ["how": error.description])
+            tell(.hostBroke("the host broke the rules of the link: \(error)"))
+        }
+    }
+
+    private func take(_ message: HostMessage, _ host: LivingHost) throws(LinkError) {
+        switch message {
+        case .hello(let hello):
+            guard hello.driver == network.host.rawValue, hello.isSimulated == network.isSimulated else {
+                throw LinkError(description: "it calls itself \(hello.driver), simulated \(hello.isSimulated)")
+            }
+            pump?.setSource(hello.source)
+            bus.describe(source: hello.source, hello.methods)
+            board.update {
+                $0.host = [
+                    "driver": .string(hello.driver), "library": .string(hello.library),
+                    "version": .string(hello.libraryVersion),
+                ]
+            }
+        case .ready: tell(.hostReady)
+        case .reply(let id, let outcome):
+            guard calls.finish(id, outcome) else { throw LinkError(description: "a reply to no call") }
+            sendNextCall()
+        case .fatal(let fatal):
+            Log.write(.error, "host", fatal.message, ["reason": fatal.reason])
+            tell(.hostFatal(Fault(reason: fatal.reason, message: fatal.message, isPermanent: fatal.isPermanent)))
+        }
+    }
+
+    func reapHost() {
+        guard let ended = host, let end = ended.reap() else { return }
+        // What it said last stands in its link still, and what its node said in the ring, which the journal thread empties first.
+        listenToHost()
+        lastLines = ended.lastLines
+        host = nil
+        try? accountLock?.lock.record(host: nil)
+        bus.describe(source: network.host.rawValue, [])
+        tell(.hostExited(end))
+    }
+}
