@@ -12,6 +12,7 @@ struct CallQueue {
         let request: PendingRequest
         let since: Instant
         var isSaidSlow = false
+        var isSaidHung = false
     }
 
     private var waiting: [PendingRequest] = []
@@ -56,18 +57,19 @@ struct CallQueue {
         return true
     }
 
-    /// When the running call becomes slow, or hung.
+    /// When the running call becomes slow, or hung; nil once it was said.
     var deadline: Instant? {
-        running.map { $0.since + ($0.isSaidSlow ? hangTimeout : callTimeout) }
+        guard let running, !running.isSaidHung else { return nil }
+        return running.since + (running.isSaidSlow ? hangTimeout : callTimeout)
     }
 
     /// What the machine is to be told at `now`.
     mutating func overdue(at now: Instant) -> Input? {
         guard var call = running, let deadline, now >= deadline else { return nil }
-        if now >= call.since + hangTimeout { return .callHung(method: call.request.method) }
+        call.isSaidHung = now >= call.since + hangTimeout
         call.isSaidSlow = true
         running = call
-        return .callSlow(method: call.request.method)
+        return call.isSaidHung ? .callHung(method: call.request.method) : .callSlow(method: call.request.method)
     }
 
     /// The node is gone, or going: what waits is refused, and of what ran is said what can be said.

@@ -58,6 +58,7 @@ extension Supervisor {
     /// Runs a supervisor until it is told to end. `signals` was made on the first line of `main`. What stands before the node is said on
     /// stdout: where the sockets are, and whether the node is simulated.
     public static func run(_ configuration: Configuration, _ signals: consuming SignalDescriptor) -> ExitCode {
+        Program.turnOffCrashReports()
         Hardening.ignoreBrokenPipes()
         Hardening.keepMemoryPrivate()
         do {

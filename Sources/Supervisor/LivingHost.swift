@@ -11,7 +11,12 @@ final class LivingHost {
     private let output: HostOutput
     /// What it said of itself; nil until it did.
     private(set) var hello: Hello?
-    private var linkHasEnded = false
+    private var linkEnded: Instant?
+    private var linkHasEnded: Bool { linkEnded != nil }
+    /// Set once the machine was told that the host lives on without a link.
+    var isSilenceTold = false
+    /// A host that closed its link has this long to end, since it cannot be told anything any more.
+    var silenceDeadline: Instant? { isSilenceTold ? nil : linkEnded.map { $0 + .seconds(5) } }
 
     /// What a host is started with.
     struct Order {
@@ -63,7 +68,9 @@ final class LivingHost {
     /// What it said since, in order; the first message must be its hello, and there is only one.
     func receive() throws(LinkError) -> [HostMessage] {
         guard !linkHasEnded else { return [] }
-        let messages = try link.receive(ended: &linkHasEnded)
+        var ended = false
+        let messages = try link.receive(ended: &ended)
+        if ended { linkEnded = .now }
         for message in messages {
             if case .hello(let said) = message {
                 guard hello == nil else { throw LinkError(description: "a second hello") }

@@ -27,6 +27,7 @@ public final class Supervisor {
     var calls: CallQueue
     var requests: [UInt64: PendingRequest] = [:]
     private var lastRequestID: UInt64 = 0
+    private var untold: [Input] = []
     var accountLock: HeldAccount?
     var pump: EventPump?
     var ring: RingReader?
@@ -69,7 +70,7 @@ public final class Supervisor {
 
     /// Runs until it is told to end.
     func run() {
-        carryOut(machine.handle(.request(.start, id: 0), at: elapsed))
+        tell(.request(.start, id: 0))
         while !hasEnded { turn() }
         close()
     }
@@ -78,10 +79,15 @@ public final class Supervisor {
     var network: Configuration.NetworkSettings { ground.network }
     var elapsed: Time { Instant.now - origin }
 
-    /// Tells the machine something and does what it answers.
+    /// Tells the machine something and does what it answers. What is told while that is being done waits its turn.
     func tell(_ input: Input) {
-        carryOut(machine.handle(input, at: elapsed))
-        showState()
+        untold.append(input)
+        guard untold.count == 1 else { return }
+        while let next = untold.first {
+            carryOut(machine.handle(next, at: elapsed))
+            showState()
+            untold.removeFirst()
+        }
     }
 
     private func turn() {
@@ -109,6 +115,7 @@ public final class Supervisor {
     private var pollTimeout: Int32 {
         var deadlines = Array(timers.values)
         if let deadline = calls.deadline { deadlines.append(deadline) }
+        if let deadline = host?.silenceDeadline { deadlines.append(deadline) }
         return deadlines.min()?.millisecondsFromNow() ?? 60_000
     }
 
@@ -119,6 +126,10 @@ public final class Supervisor {
             tell(.timer(timer))
         }
         if let input = calls.overdue(at: now) { tell(input) }
+        if let deadline = host?.silenceDeadline, now >= deadline {
+            host?.isSilenceTold = true
+            tell(.hostBroke("the host closed its link and did not end"))
+        }
     }
 
     private func takeSignals() {
