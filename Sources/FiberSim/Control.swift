@@ -1,0 +1,123 @@
+import CFiber
+
+/// The commands of `fiber_sim_control`.
+enum Control {
+    private static let commands: [String: @Sendable (Members) throws -> JSON] = [
+        "counters": counters, "emit": emit, "fault": fault, "invoice": invoice, "peers": peers,
+    ]
+
+    /// Performs the one command that the text holds.
+    static func perform(_ text: String) throws -> String {
+        let request: JSON
+        do { request = try JSON(parsing: text) } catch { throw Refusal.invalid("simulator: invalid request: \(error)") }
+        let known = commands.keys.sorted().joined(separator: ", ")
+        guard case .object(let members) = request, members.count == 1, let (name, value) = members.first else {
+            throw Refusal.invalid("simulator: a request is an object with one command: \(known)")
+        }
+        guard let command = commands[name] else {
+            throw Refusal.invalid("simulator: no command \"\(name)\"; known are \(known)")
+        }
+        guard case .object(let arguments) = value else {
+            throw Refusal.invalid("simulator: \(name) takes an object")
+        }
+        return try command(Members(command: name, members: arguments)).text
+    }
+
+    private static func counters(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: [])
+        let node = Lifecycle.latest
+        let reading = node?.counters.reading ?? Counters.Reading()
+        let digits = String(reading.hash, radix: 16)
+        return [
+            "events_offered": .integer(Int64(reading.offered)), "events_returned": .integer(Int64(reading.returned)),
+            "hash": .string(String(repeating: "0", count: 8 - digits.count) + digits),
+            "strings_live": JSON(LentStrings.count), "calls": .object(CallCounts.byName.mapValues { JSON($0) }),
+            "payments_made": JSON(node?.paymentsMade ?? 0),
+        ]
+    }
+
+    private static func emit(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["count", "per_second", "bytes", "kind"])
+        let count = try members.number("count", 1...Emission.countLimit)
+        let emission = Emission(
+            kind: try members.text("kind", default: "DebugEvent"), count: count,
+            perSecond: try members.number("per_second", 0...Emission.rateLimit, default: 0),
+            bytes: try members.number("bytes", 0...Emission.bytesLimit, default: 0))
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        guard let events = node.events else {
+            throw Refusal.invalid("simulator: the node was started without an event callback")
+        }
+        try events.begin(emission)
+        return ["count": JSON(count)]
+    }
+
+    private static func fault(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["call", "nth", "do", "when"])
+        let when = try members.text("when", default: "before")
+        guard let moment = Faults.Moment(rawValue: when) else {
+            throw Refusal.invalid("simulator: fault.when is before or after")
+        }
+        try Faults.arm(
+            FaultDescription(
+                call: try members.text("call"), nth: try members.number("nth", 1...1_000_000_000, default: 1),
+                action: try members.text("do"), moment: moment))
+        return ["armed": .bool(true)]
+    }
+
+    private static func invoice(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["peer", "amount"])
+        let (peer, amount) = (try members.text("peer"), try members.number("amount", 1...Int.max))
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        return try node.inspect { node in
+            let invoice = try node.invoice(from: peer, amount: UInt128(amount))
+            return [
+                "invoice": .string(invoice.text(currency: node.configuration.chain.currency)),
+                "payment_hash": JSON(invoice.hash),
+            ]
+        }
+    }
+
+    private static func peers(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: [])
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        return try node.inspect { node in
+            let peers = node.configuration.simulation.peers.map { peer -> JSON in
+                [
+                    "name": .string(peer.name), "pubkey": JSON(peer.pubkey), "address": .string(peer.address),
+                    "connected": .bool(node.peers[peer.pubkey]?.isConnected ?? false),
+                ]
+            }
+            return ["peers": .array(peers)]
+        }
+    }
+}
+
+/// The arguments of a command.
+private struct Members {
+    let command: String
+    let members: [String: JSON]
+
+    func refuseUnknown(besides known: [String]) throws {
+        for name in members.keys.sorted() where !known.contains(name) {
+            throw Refusal.invalid(
+                "simulator: \(command) has no \"\(name)\"; known are \(known.joined(separator: ", "))")
+        }
+    }
+
+    func text(_ name: String, default fallback: String? = nil) throws -> String {
+        if members[name] == nil, let fallback { return fallback }
+        guard let text = members[name]?.string, !text.isEmpty else {
+            throw Refusal.invalid("simulator: \(command).\(name) must be a text")
+        }
+        return text
+    }
+
+    func number(_ name: String, _ range: ClosedRange<Int>, default fallback: Int? = nil) throws -> Int {
+        if members[name] == nil, let fallback { return fallback }
+        guard let number = members[name]?.integer, range.contains(number) else {
+            throw Refusal.invalid(
+                "simulator: \(command).\(name) must be a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}

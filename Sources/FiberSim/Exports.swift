@@ -1,0 +1,156 @@
+// FiberSim: a simulated Fiber node behind the whole C ABI of libfiber_ffi, so that everything runs on a fresh machine.
+// It is the one stand-in of the project and therefore stricter than the library it stands for: what that one forgives
+// or turns into undefined behaviour (a handle used after fiber_stop, a string freed twice, an event read after its
+// callback) ends the process here with a message. Whatever it says, it says that it is simulated. It shares no code
+// with the host that loads it.
+//
+// Start here, with the calls that work; then read Contract.swift (the order of checks and the last error),
+// Lifecycle.swift (start and stop) and SimNode.swift (the node behind the handle). Unsimulated.swift has the calls that
+// are checked and then refused.
+
+import CFiber
+
+/// The version: never NULL, static, not to be freed.
+@c(fiber_version)
+public func fiberVersion() -> UnsafePointer<CChar>? { versionText }
+
+/// Starts the one node of this process. Blocks until it runs.
+@c(fiber_start)
+public func fiberStart(
+    _ options: UnsafePointer<FiberStartOptions>?, _ outHandle: UnsafeMutablePointer<OpaquePointer?>?
+) -> FiberFfiStatus {
+    perform(.fiber_start) {
+        guard let options, let outHandle else {
+            throw Refusal(FIBER_FFI_STATUS_NULL_POINTER, "options and out_handle must be non-null")
+        }
+        outHandle.pointee = nil
+        outHandle.pointee = try Lifecycle.start(StartRequest(options.pointee))
+    }
+}
+
+/// Stops the node. The handle is gone when this is called, whatever is returned.
+@c(fiber_stop)
+public func fiberStop(_ handle: OpaquePointer?) -> FiberFfiStatus {
+    perform(.fiber_stop) { try Lifecycle.stop(required(handle, "handle")) }
+}
+
+/// What the node says of itself, as JSON.
+@c(fiber_node_info)
+public func fiberNodeInfo(
+    _ handle: OpaquePointer?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_node_info, handle, out) { { $0.nodeInfo().text } }
+}
+
+/// The connected peers, as JSON.
+@c(fiber_list_peers)
+public func fiberListPeers(
+    _ handle: OpaquePointer?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_list_peers, handle, out) { { $0.listPeers().text } }
+}
+
+/// Queues a dial.
+@c(fiber_connect_peer)
+public func fiberConnectPeer(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberConnectPeerOptions>?
+) -> FiberFfiStatus {
+    call(.fiber_connect_peer, handle) {
+        let request = try ConnectRequest(required(options, "options").pointee)
+        return { node in try node.connect(request) }
+    }
+}
+
+/// Ends the connection to a peer.
+@c(fiber_disconnect_peer)
+public func fiberDisconnectPeer(_ handle: OpaquePointer?, _ pubkey: UnsafePointer<CChar>?) -> FiberFfiStatus {
+    call(.fiber_disconnect_peer, handle) {
+        let pubkey = try Pubkey(parsing: Text.required(pubkey, "pubkey"))
+        return { node in try node.disconnect(pubkey) }
+    }
+}
+
+/// Begins to open a channel; the answer is its temporary id.
+@c(fiber_open_channel)
+public func fiberOpenChannel(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberOpenChannelOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_open_channel, handle, options, out) { options in
+        let request = try OpenChannelRequest(RequestParameters(options))
+        return { node in try node.openChannel(request) }
+    }
+}
+
+/// The channels, newest first, as JSON.
+@c(fiber_list_channels)
+public func fiberListChannels(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberListChannelsOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_list_channels, handle, options, out) { options in
+        let request = try ListChannelsRequest(RequestParameters(options))
+        return { node in try node.listChannels(request).text }
+    }
+}
+
+/// Makes an invoice; the answer is its text.
+@c(fiber_new_invoice)
+public func fiberNewInvoice(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberNewInvoiceOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_new_invoice, handle, options, out) { options in
+        let request = try NewInvoiceRequest(RequestParameters(options))
+        return { node in try node.newInvoice(request) }
+    }
+}
+
+/// Creates a payment session and returns without its outcome; the answer is the payment as JSON.
+@c(fiber_send_payment)
+public func fiberSendPayment(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSendPaymentOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_send_payment, handle, options, out) { options in
+        let request = try SendPaymentRequest(RequestParameters(options))
+        return { node in try node.sendPayment(request).text }
+    }
+}
+
+/// One payment by its hash, as JSON.
+@c(fiber_get_payment)
+public func fiberGetPayment(
+    _ handle: OpaquePointer?, _ paymentHash: UnsafePointer<CChar>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_get_payment, handle, out) {
+        let hash = try Hash256(parsing: Text.required(paymentHash, "payment_hash"))
+        return { node in try node.getPayment(hash).text }
+    }
+}
+
+/// Frees a string that the library returned. NULL is nothing to free.
+@c(fiber_string_free)
+public func fiberStringFree(_ string: UnsafeMutablePointer<CChar>?) {
+    if let string { LentStrings.takeBack(string) }
+}
+
+/// The message of this thread's last failed call: its full length in bytes, whatever the buffer holds.
+@c(fiber_last_error_message)
+public func fiberLastErrorMessage(_ buffer: UnsafeMutablePointer<CChar>?, _ length: Int) -> Int {
+    LastError.copy(to: buffer, size: length)
+}
+
+/// One command to the simulator (design of the simulated node; see fiber_sim.h). JSON in, JSON out.
+@c(fiber_sim_control)
+public func fiberSimControl(
+    _ request: UnsafePointer<CChar>?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> Int32 {
+    let status = settle {
+        let out = try required(out, "out_json")
+        out.pointee = nil
+        out.pointee = LentStrings.lend(try Control.perform(Text.required(request, "request_json")))
+    }
+    return Int32(status.rawValue)
+}

@@ -1,0 +1,271 @@
+import CFiber
+
+// Calls that the simulator only checks. Their arguments are refused as the real library refuses them; a sound call is
+// answered with status 2 and a text that says that it is not simulated.
+
+private func unsimulated<Result>(_ call: ABICall) -> @Sendable (SimNode) throws -> Result {
+    { _ in throw refusal(call) }
+}
+
+private func refusal(_ call: ABICall) -> Refusal { .invalid("simulator: \(call.rawValue) is not simulated") }
+
+/// The funding address of the key in `ckb/key`: not simulated.
+@c(fiber_ckb_funding_address)
+public func fiberCkbFundingAddress(
+    _ options: UnsafePointer<FiberStartOptions>?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    perform(.fiber_ckb_funding_address) {
+        let options = try required(options, "options")
+        let out = try required(out, "out_json")
+        out.pointee = nil
+        _ = try StartRequest(options.pointee)
+        try Faults.strike(.fiber_ckb_funding_address, .before)
+        throw refusal(.fiber_ckb_funding_address)
+    }
+}
+
+/// The first block of a wallet: not simulated.
+@c(fiber_ckb_discover_history_start_block)
+public func fiberCkbDiscoverHistoryStartBlock(
+    _ options: UnsafePointer<FiberCkbDiscoverHistoryStartBlockOptions>?, _ outHeight: UnsafeMutablePointer<UInt64>?
+) -> FiberFfiStatus {
+    perform(.fiber_ckb_discover_history_start_block) {
+        let options = try required(options, "options")
+        try required(outHeight, "out_height").pointee = 0
+        let checked = try FiberCkbDiscoverHistoryStartBlockOptions.checked(options)
+        let url = try Text.required(checked.rpc_url, "rpc_url")
+        let identities = try [checked.lock_args, checked.pubkey, checked.address].compactMap(Text.nonEmpty)
+        for (flag, name) in [
+            (checked.has_safety_blocks, "has_safety_blocks"), (checked.has_max_indexer_lag, "has_max_indexer_lag"),
+        ] where flag != 0 && flag != 1 {
+            throw Refusal.invalid("\(name) must be 0 or 1")
+        }
+        guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
+            throw Refusal.invalid("rpc_url must use http:// or https://")
+        }
+        guard identities.filter({ $0.contains { !$0.isWhitespace } }).count == 1 else {
+            throw Refusal.invalid("exactly one of lock_args, pubkey, and address must be supplied")
+        }
+        try Faults.strike(.fiber_ckb_discover_history_start_block, .before)
+        throw refusal(.fiber_ckb_discover_history_start_block)
+    }
+}
+
+private func prepare(
+    _ call: ABICall, _ options: UnsafePointer<FiberStartOptions>?, _ callback: fiber_ckb_prepare_callback?
+) -> FiberFfiStatus {
+    perform(call) {
+        let options = try required(options, "options")
+        _ = try required(callback, "completion_callback")
+        _ = try StartRequest(options.pointee)
+        try Faults.strike(call, .before)
+        throw refusal(call)
+    }
+}
+
+/// Preparation of the chain backend: not simulated.
+@c(fiber_prepare_ckb)
+public func fiberPrepareCkb(
+    _ options: UnsafePointer<FiberStartOptions>?, _ callback: fiber_ckb_prepare_callback?,
+    _ userData: UnsafeMutableRawPointer?
+) -> FiberFfiStatus {
+    prepare(.fiber_prepare_ckb, options, callback)
+}
+
+/// Preparation of the chain backend from a block on: not simulated.
+@c(fiber_prepare_ckb_with_history_start_block)
+public func fiberPrepareCkbWithHistoryStartBlock(
+    _ options: UnsafePointer<FiberStartOptions>?, _ historyStartBlock: UInt64,
+    _ callback: fiber_ckb_prepare_callback?, _ userData: UnsafeMutableRawPointer?
+) -> FiberFfiStatus {
+    prepare(.fiber_prepare_ckb_with_history_start_block, options, callback)
+}
+
+/// The state of the chain backend: not simulated.
+@c(fiber_ckb_readiness)
+public func fiberCkbReadiness(
+    _ handle: OpaquePointer?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_ckb_readiness, handle, out) { unsimulated(.fiber_ckb_readiness) }
+}
+
+/// The balance on the chain: not simulated.
+@c(fiber_ckb_balance)
+public func fiberCkbBalance(
+    _ handle: OpaquePointer?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_ckb_balance, handle, out) { unsimulated(.fiber_ckb_balance) }
+}
+
+/// The answer to an inbound channel: not simulated.
+@c(fiber_accept_channel)
+public func fiberAcceptChannel(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberAcceptChannelOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_accept_channel, handle, options, out) { options in
+        let parameters = try RequestParameters(options)
+        _ = try parameters.hash("temporary_channel_id")
+        _ = try parameters.script("shutdown_script")
+        return unsimulated(.fiber_accept_channel)
+    }
+}
+
+/// A channel that somebody else funds: not simulated.
+@c(fiber_open_channel_with_external_funding)
+public func fiberOpenChannelWithExternalFunding(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberOpenChannelWithExternalFundingOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_open_channel_with_external_funding, handle, options, out) { options in
+        let parameters = try RequestParameters(options)
+        _ = try parameters.pubkey("pubkey")
+        _ = try parameters.script("funding_udt_type_script")
+        _ = try parameters.script("shutdown_script")
+        _ = try parameters.script("funding_lock_script")
+        _ = try parameters.list("funding_lock_script_cell_deps")
+        try parameters.refusePlainNumber("commitment_delay_epoch")
+        return unsimulated(.fiber_open_channel_with_external_funding)
+    }
+}
+
+/// The signed transaction of such a channel: not simulated.
+@c(fiber_submit_signed_funding_tx)
+public func fiberSubmitSignedFundingTx(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSubmitSignedFundingTxOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_submit_signed_funding_tx, handle, options, out) { options in
+        let parameters = try RequestParameters(options)
+        _ = try parameters.hash("channel_id")
+        _ = try parameters.object("signed_funding_tx")
+        return unsimulated(.fiber_submit_signed_funding_tx)
+    }
+}
+
+/// The end of an opening: not simulated.
+@c(fiber_abandon_channel)
+public func fiberAbandonChannel(_ handle: OpaquePointer?, _ channelID: UnsafePointer<CChar>?) -> FiberFfiStatus {
+    call(.fiber_abandon_channel, handle) {
+        _ = try Hash256(parsing: Text.required(channelID, "channel_id"))
+        return unsimulated(.fiber_abandon_channel)
+    }
+}
+
+/// The end of a channel: not simulated.
+@c(fiber_shutdown_channel)
+public func fiberShutdownChannel(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberShutdownChannelOptions>?
+) -> FiberFfiStatus {
+    call(.fiber_shutdown_channel, handle) {
+        let options = try FiberShutdownChannelOptions.checked(required(options, "options"))
+        let parameters = try RequestParameters(options)
+        _ = try parameters.hash("channel_id")
+        _ = try parameters.script("close_script")
+        return unsimulated(.fiber_shutdown_channel)
+    }
+}
+
+/// New terms of a channel: not simulated.
+@c(fiber_update_channel)
+public func fiberUpdateChannel(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberUpdateChannelOptions>?
+) -> FiberFfiStatus {
+    call(.fiber_update_channel, handle) {
+        let options = try FiberUpdateChannelOptions.checked(required(options, "options"))
+        _ = try RequestParameters(options).hash("channel_id")
+        return unsimulated(.fiber_update_channel)
+    }
+}
+
+/// A route: not simulated.
+@c(fiber_build_router)
+public func fiberBuildRouter(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberBuildRouterOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_build_router, handle, options, out) { options in
+        let parameters = try RequestParameters(options)
+        _ = try parameters.script("udt_type_script")
+        _ = try parameters.list("hops_info")
+        return unsimulated(.fiber_build_router)
+    }
+}
+
+/// A payment over a given route: not simulated.
+@c(fiber_send_payment_with_router)
+public func fiberSendPaymentWithRouter(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSendPaymentWithRouterOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_send_payment_with_router, handle, options, out) { options in
+        let parameters = try RequestParameters(options)
+        _ = try parameters.hash("payment_hash")
+        _ = try parameters.list("router")
+        _ = try parameters.object("custom_records")
+        _ = try parameters.script("udt_type_script")
+        return unsimulated(.fiber_send_payment_with_router)
+    }
+}
+
+/// The payments: not simulated.
+@c(fiber_list_payments)
+public func fiberListPayments(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberListPaymentsOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_list_payments, handle, options, out) { options in
+        _ = try RequestParameters(options).hash("after")
+        return unsimulated(.fiber_list_payments)
+    }
+}
+
+/// What an invoice says: not simulated.
+@c(fiber_parse_invoice)
+public func fiberParseInvoice(
+    _ handle: OpaquePointer?, _ invoice: UnsafePointer<CChar>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_parse_invoice, handle, out) {
+        _ = try Text.required(invoice, "invoice")
+        return unsimulated(.fiber_parse_invoice)
+    }
+}
+
+/// An own invoice by its hash: not simulated.
+@c(fiber_get_invoice)
+public func fiberGetInvoice(
+    _ handle: OpaquePointer?, _ paymentHash: UnsafePointer<CChar>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_get_invoice, handle, out) {
+        _ = try Hash256(parsing: Text.required(paymentHash, "payment_hash"))
+        return unsimulated(.fiber_get_invoice)
+    }
+}
+
+/// The end of an own invoice: not simulated.
+@c(fiber_cancel_invoice)
+public func fiberCancelInvoice(
+    _ handle: OpaquePointer?, _ paymentHash: UnsafePointer<CChar>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_cancel_invoice, handle, out) {
+        _ = try Hash256(parsing: Text.required(paymentHash, "payment_hash"))
+        return unsimulated(.fiber_cancel_invoice)
+    }
+}
+
+/// The preimage for a held payment: not simulated.
+@c(fiber_settle_invoice)
+public func fiberSettleInvoice(
+    _ handle: OpaquePointer?, _ paymentHash: UnsafePointer<CChar>?, _ paymentPreimage: UnsafePointer<CChar>?
+) -> FiberFfiStatus {
+    call(.fiber_settle_invoice, handle) {
+        let hash = try Text.required(paymentHash, "payment_hash")
+        let preimage = try Text.required(paymentPreimage, "payment_preimage")
+        _ = try Hash256(parsing: hash)
+        _ = try Hash256(parsing: preimage)
+        return unsimulated(.fiber_settle_invoice)
+    }
+}
