@@ -52,7 +52,7 @@ public struct AccountsError: Error, Sendable, Equatable, CustomStringConvertible
             self.init(
                 .busy, "another process holds it (\(error.message))", error.path,
                 hint: "end whatever else has the file open")
-        } else if error.isDamage || error.isConstraint {
+        } else if error.isDamage || error.isConstraint || error.isMismatch {
             self.init(
                 .damaged, "it is not sound (\(error.message), SQLite \(error.code))", error.path,
                 hint: "it is kept as it is; restore it from a copy, or move it away")

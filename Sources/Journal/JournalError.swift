@@ -58,7 +58,7 @@ public struct JournalError: Error, Sendable, Equatable, CustomStringConvertible 
             self.init(
                 .busy, "another process holds it (\(error.message))", error.path,
                 hint: "end whatever else has the file open")
-        } else if error.isDamage || error.isConstraint {
+        } else if error.isDamage || error.isConstraint || error.isMismatch {
             self = .damaged("it is not sound (\(error.message), SQLite \(error.code))", error.path)
         } else {
             self.init(

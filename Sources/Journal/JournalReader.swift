@@ -17,7 +17,7 @@ public final class JournalReader {
     public struct Query: Sendable, Equatable {
         /// Where to begin.
         public var position: Position
-        /// At most so many events, from 1; more than 10,000 are never given.
+        /// At most so many events; less than 1 is taken for 1.
         public var limit: Int
         /// Only events of these kinds; nil: all.
         public var kinds: Set<String>?
@@ -51,8 +51,6 @@ public final class JournalReader {
     public static let pageBytes = 1 << 20
     /// A page ends after so many rows, whether they were of the kinds asked for or not.
     public static let pageRows = 20_000
-    /// Most events in a page, whatever is asked for.
-    public static let pageEvents = 10_000
 
     private let connection: Connection
     private let profile: Profile
@@ -111,7 +109,7 @@ public final class JournalReader {
 
     private func read(_ query: Query, _ history: History, after start: Int64) throws -> Page {
         var builder = PageBuilder(history, next: start)
-        let limit = min(max(1, query.limit), JournalReader.pageEvents)
+        let limit = max(1, query.limit)
         rows.bind(1, start)
         var looked = 0
         while builder.count < limit, try rows.step() {

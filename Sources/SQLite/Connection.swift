@@ -28,6 +28,9 @@ public struct SQLiteError: Error, Sendable, Equatable, CustomStringConvertible {
     /// Whether a row broke a rule of its table, such as a key that is there already.
     public var isConstraint: Bool { primaryCode == SQLITE_CONSTRAINT }
 
+    /// Whether the SQL did not fit the tables of the file.
+    public var isMismatch: Bool { primaryCode == SQLITE_ERROR }
+
     /// A sentence for an operator.
     public var description: String {
         "SQLite error \(code) on \(path): \(message)" + (sql.isEmpty ? "" : " (while running: \(sql))")

@@ -22,11 +22,24 @@ final class World {
         try Journal.open(path: path, profile: profile, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
     }
 
-    /// A journal whose run 1 has begun, with no event in it.
-    func openInRun() throws -> Journal {
-        let journal = try open()
-        _ = try journal.append(Intake(), beginsRun: 1)
+    /// A journal whose run has begun.
+    func openInRun(_ run: Int64 = 1, busyTimeoutMilliseconds: Int32 = 5000) throws -> Journal {
+        let journal = try open(busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+        _ = try journal.append(Intake(), beginsRun: run)
         return journal
+    }
+
+    /// Runs SQL on the file as another program would.
+    func execute(_ sql: String) throws { try Connection(path: path).execute(sql) }
+
+    /// Deletes the oldest events, as retention does.
+    func trim(through seq: Int64) throws { try execute("DELETE FROM events WHERE seq <= \(seq)") }
+
+    /// What the journal holds of an event.
+    func storedPayload(_ seq: Int64) throws -> [UInt8] {
+        let row = try Connection(path: path).prepare("SELECT payload FROM events WHERE seq = \(seq)")
+        try #require(try row.step())
+        return row.blob(0)
     }
 
     func reader() throws -> JournalReader { try JournalReader(path: path, profile: profile) }
