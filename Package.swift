@@ -51,6 +51,8 @@ let package = Package(
         .testTarget(name: "LinuxTests", dependencies: ["Linux"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "Wire"]),
         .testTarget(name: "WireTests", dependencies: ["Wire"]),
+        .testTarget(
+            name: "FiberRuntimeTests", dependencies: ["FiberRuntime", "HostLink", "Wire", "Linux", "CFiber"]),
         .testTarget(name: "FiberABITests", dependencies: ["CFiber"], exclude: ["Resources"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Linux"]),
