@@ -57,8 +57,8 @@ let package = Package(
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Linux"]),
         .testTarget(name: "ConfigurationTests", dependencies: ["Supervisor"]),
-        .testTarget(name: "NodeBusClientTests", dependencies: ["NodeBusClient", "Wire", "ZeroMQ", "Linux"]),
-        .testTarget(name: "CommandLineTests", dependencies: ["Linux", "Wire", "ZeroMQ"]),
+        .testTarget(
+            name: "ClientTests", dependencies: ["NodeBusClient", "Supervisor", "Wire", "ZeroMQ", "Linux", "nodebus"]),
         .testTarget(name: "JournalTests", dependencies: ["Journal", "Wire", "SQLite"]),
         .testTarget(name: "AccountsTests", dependencies: ["Accounts", "Wire", "SQLite", "Linux"]),
     ],

@@ -119,12 +119,15 @@ public enum RPCReply: Sendable, Equatable {
         return out
     }
 
-    /// Reads a reply that was received: its id and what it says; nil when it is no JSON-RPC reply.
+    /// Reads a reply that was received: its id, and the failure or the result as the very bytes that came (`.verbatim`); nil when it is no
+    /// JSON-RPC reply.
     public static func decode(_ bytes: [UInt8]) -> (id: JSON, reply: RPCReply)? {
-        guard let json = try? JSON.parse(bytes), json["jsonrpc"] == "2.0", let id = json["id"] else { return nil }
-        if let error = json["error"] { return (id, .failure(BusError(parsing: error))) }
-        guard let result = json["result"] else { return nil }
-        return (id, .result(result))
+        guard let members = try? JSON.rawMembers(bytes[...]) else { return nil }
+        func member(_ key: String) -> ArraySlice<UInt8>? { members.first { $0.key == key }?.text }
+        func parsed(_ key: String) -> JSON? { member(key).flatMap { try? JSON.parse(Array($0)) } }
+        guard parsed("jsonrpc") == "2.0", let id = parsed("id") else { return nil }
+        if member("error") != nil { return (id, .failure(BusError(parsing: parsed("error") ?? .null))) }
+        return member("result").map { (id, .verbatim(Array($0))) }
     }
 }
 

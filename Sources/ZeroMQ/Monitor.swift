@@ -10,6 +10,7 @@ public final class Monitor {
     public let socket: Socket
 
     private static let count = Atomic<UInt64>(0)
+    private weak var watched: Socket?
 
     /// Watches `watched` from now on. A socket has at most one monitor.
     public init(of watched: Socket) throws(ZeroMQError) {
@@ -19,8 +20,11 @@ public final class Monitor {
         limits.receiveHighWaterMark = 0
         socket = try Socket(watched.context, .pair, limits: limits)
         guard zmq_socket_monitor(watched.handle, endpoint, ZMQ_EVENT_ALL) == 0 else { throw .last("monitor") }
+        self.watched = watched
         try socket.connect(endpoint)
     }
+
+    deinit { watched?.endMonitoring() }
 
     /// The next event; nil when there is none now.
     public func next() throws(ZeroMQError) -> Event? {

@@ -55,7 +55,14 @@ public final class Socket {
         try set(.ipv6, true)
     }
 
-    deinit { zmq_close(handle) }
+    deinit {
+        endMonitoring()
+        zmq_close(handle)
+    }
+
+    /// Ends what a `Monitor` began. Always before either of the two is closed: libzmq's I/O thread waits for ever to tell an event to a monitor that
+    /// is gone, and a socket has events until it is reaped.
+    func endMonitoring() { zmq_socket_monitor(handle, nil, 0) }
 
     /// Sets a duration, in whole milliseconds, rounded up.
     public func set(_ option: SocketOption<Duration>, _ value: Duration) throws(ZeroMQError) {

@@ -31,28 +31,28 @@ private let wrongFiles: [Wrong] = [
         file(events: "ipc://e.sock"),
         """
         3:11: bus.events: must be a list of at least one, such as [ipc://../var/run/events.sock], not \
-        \"ipc://e.sock\"
+        "ipc://e.sock"
         """),
     Wrong(
         file(events: "[ipc://]"),
         """
-        3:12: bus.events[0]: must name a file, such as ipc://../var/run/events.sock, not \"ipc://\"
+        3:12: bus.events[0]: must name a file, such as ipc://../var/run/events.sock, not "ipc://"
         """),
     Wrong(
         file(events: "[ipc://@x]"),
         """
-        3:12: bus.events[0]: must name a file, such as ipc://../var/run/events.sock, not \"ipc://@x\"
+        3:12: bus.events[0]: must name a file, such as ipc://../var/run/events.sock, not "ipc://@x"
         """),
     Wrong(
         file(events: "['ipc://*']"),
         """
-        3:12: bus.events[0]: must name a file, such as ipc://../var/run/events.sock, not \"ipc://*\"
+        3:12: bus.events[0]: must name a file, such as ipc://../var/run/events.sock, not "ipc://*"
         """),
     Wrong(
         file(events: "[inproc://x]"),
         """
         3:12: bus.events[0]: must start with ipc://, such as ipc://../var/run/events.sock, not \
-        \"inproc://x\"
+        "inproc://x"
         """),
     Wrong(file(events: "[ipc://a, ipc://./a]"), "3:21: bus.events[1]: is the same socket as bus.events[0]: @/a"),
     Wrong(
@@ -70,17 +70,17 @@ private let wrongFiles: [Wrong] = [
         file(networks: "dev"),
         """
         5:11: networks: must be a mapping such as {dev: {host: fiber, library: sim, config: \
-        fiber/dev.yml}}, not \"dev\"
+        fiber/dev.yml}}, not "dev"
         """),
     Wrong(
         file(networks: "{dev: sim}"),
         """
-        5:17: networks.dev: must be a mapping with the keys host, library, config, not \"sim\"
+        5:17: networks.dev: must be a mapping with the keys host, library, config, not "sim"
         """),
     Wrong(
         file(networks: "{dev: {host: fibre, library: sim, config: fiber/dev.yml}}"),
         """
-        5:24: networks.dev.host: must be fiber, not \"fibre\"
+        5:24: networks.dev.host: must be fiber, not "fibre"
         """),
     Wrong(
         file(networks: "{dev: {host: connect, library: sim, config: fiber/dev.yml}}"),
@@ -103,7 +103,7 @@ private let wrongFiles: [Wrong] = [
     Wrong(
         file(start: "dev/../../etc"),
         """
-        6:8: start: must be network/account, such as dev/demo, not \"dev/../../etc\"; a name has 1 to 63 \
+        6:8: start: must be network/account, such as dev/demo, not "dev/../../etc"; a name has 1 to 63 \
         of a-z 0-9 _ -, starting with a letter or digit, and not bus or supervisor
         """),
     Wrong(
@@ -115,12 +115,12 @@ private let wrongFiles: [Wrong] = [
     Wrong(
         file(rest: "supervision: {stop_timeout: 2h}"),
         """
-        7:29: supervision.stop_timeout: must be from 100ms to 1h, not \"2h\"
+        7:29: supervision.stop_timeout: must be from 100ms to 1h, not "2h"
         """),
     Wrong(
         file(rest: "supervision: {stop_timeout: 0s}"),
         """
-        7:29: supervision.stop_timeout: must be from 100ms to 1h, not \"0s\"
+        7:29: supervision.stop_timeout: must be from 100ms to 1h, not "0s"
         """),
     Wrong(
         file(rest: "supervision: {call_timeout: 10m}"),
@@ -131,27 +131,27 @@ private let wrongFiles: [Wrong] = [
     Wrong(
         file(rest: "supervision: {restart: {then_every: 10d}}"),
         """
-        7:37: supervision.restart.then_every: must be from 100ms to 7d, or 0 (never), not \"10d\"
+        7:37: supervision.restart.then_every: must be from 100ms to 7d, or 0 (never), not "10d"
         """),
     Wrong(
         file(rest: "supervision: {restart: {limit: -1}}"),
         """
-        7:32: supervision.restart.limit: must be a whole number from 0 to 1000000, not \"-1\"
+        7:32: supervision.restart.limit: must be a whole number from 0 to 1000000, not "-1"
         """),
     Wrong(
         file(rest: "supervision: {restart: {limit: 1.5}}"),
         """
-        7:32: supervision.restart.limit: must be a whole number from 0 to 1000000, not \"1.5\"
+        7:32: supervision.restart.limit: must be a whole number from 0 to 1000000, not "1.5"
         """),
     Wrong(
         file(rest: "supervision: {restart: {jitter: 2}}"),
         """
-        7:33: supervision.restart.jitter: must be a number from 0.0 to 1.0, not \"2\"
+        7:33: supervision.restart.jitter: must be a number from 0.0 to 1.0, not "2"
         """),
     Wrong(
         file(rest: "supervision: {restart: {factor: nan}}"),
         """
-        7:33: supervision.restart.factor: must be a number from 1.0 to 100.0, not \"nan\"
+        7:33: supervision.restart.factor: must be a number from 1.0 to 100.0, not "nan"
         """),
     Wrong(
         file(rest: "supervision: {restart: {first: 5s, max: 1s}}"),
@@ -173,7 +173,7 @@ private let wrongFiles: [Wrong] = [
     Wrong(
         file(rest: "\"a b\\n\": 1"),
         """
-        7:1: \"a b\\n\": unknown key; the file takes root, bus, networks, start, supervision, journal
+        7:1: "a b\\n": unknown key; the file takes root, bus, networks, start, supervision, journal
         """),
     Wrong(file(rest: "root: x"), "7:1: the key \"root\" stands here a second time; the first is on line 1"),
     Wrong("", "1:1: there is nothing in it"),

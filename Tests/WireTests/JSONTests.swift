@@ -38,3 +38,35 @@ func refused(text: String) {
 func notUTF8(bytes: [UInt8]) {
     #expect(throws: JSONError.self) { try JSON.parse(bytes) }
 }
+
+@Test("raw members and elements are the very bytes, also where the value would not parse")
+func rawMembers() throws {
+    let text = Array(#" { "id" : 7 ,"result": [ {"a":1,"a":2}, "\ud800" , 1e400 ] } "#.utf8)
+    let members = try JSON.rawMembers(text[1...])
+    #expect(members.map(\.key) == ["id", "result"])
+    #expect(members.map { String(decoding: $0.text, as: UTF8.self) } == ["7", #"[ {"a":1,"a":2}, "\ud800" , 1e400 ]"#])
+    let elements = try JSON.rawElements(members[1].text)
+    #expect(elements.map { String(decoding: $0, as: UTF8.self) } == [#"{"a":1,"a":2}"#, #""\ud800""#, "1e400"])
+    #expect(try JSON.rawMembers(Array("{}".utf8)[...]).isEmpty)
+    #expect(try JSON.rawElements(Array("[ ]".utf8)[...]).isEmpty)
+}
+
+@Test(
+    "raw members of what is no object, or not JSON to its end, are refused",
+    arguments: ["", "[]", "1", "{", #"{"a":1} x"#, #"{"a":}"#, #"{"a":1,"a":2}"#, #"{"a":1,}"#, #"{"\ud800":1}"#])
+func noRawMembers(text: String) {
+    #expect(throws: JSONError.self) { try JSON.rawMembers(Array(text.utf8)[...]) }
+}
+
+@Test("a reply is read back, its result untouched, and nothing else is a reply")
+func replies() throws {
+    let reply = RPCReply.verbatim(Array(#"{ "x": 1.0 }"#.utf8))
+    let decoded = try #require(RPCReply.decode(reply.bytes(id: "a")))
+    #expect(decoded.id == "a" && decoded.reply == reply)
+    let refusal = RPCReply.failure(BusError(.conflict, "taken", ["pid": 7]))
+    let refused = try #require(RPCReply.decode(refusal.bytes(id: nil)))
+    #expect(refused.id.isNull && refused.reply == refusal)
+    for text in ["", "[]", "{}", #"{"jsonrpc":"2.0","id":1}"#, #"{"jsonrpc":"1.0","id":1,"result":2}"#] {
+        #expect(RPCReply.decode(Array(text.utf8)) == nil)
+    }
+}

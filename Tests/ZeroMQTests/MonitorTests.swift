@@ -55,6 +55,34 @@ struct MonitorTests {
         #expect(count > 2000)
     }
 
+    @Test("a monitor that is let go does not stop the socket")
+    func letGo() throws {
+        let server = try world.bound(.router)
+        for _ in 0..<3 {
+            do { _ = try Monitor(of: server) }
+            let client = try world.connected(.dealer)
+            try client.send([1])
+            #expect(try server.eventualMessage().last == [1])
+        }
+    }
+
+    @Test("a socket and its monitor can be closed in either order while connections end")
+    func closing() throws {
+        for order in 0..<20 {
+            var server: Socket? = try world.bound(.router)
+            var monitor: Monitor? = try Monitor(of: try #require(server))
+            let client = try world.connected(.dealer)
+            try client.send([1])
+            _ = try server?.eventualMessage()
+            if order % 2 == 0 { server = nil } else { monitor = nil }
+            #expect((server == nil) != (monitor == nil))
+        }
+        let server = try world.bound(.router)
+        let client = try world.connected(.dealer)
+        try client.send([2])
+        #expect(try server.eventualMessage().last == [2])
+    }
+
     @Test("closing the socket is the last event")
     func stopped() throws {
         var server: Socket? = try world.bound(.router)
