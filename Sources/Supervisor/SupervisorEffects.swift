@@ -129,7 +129,9 @@ extension Supervisor {
             level = cause == .commanded ? .info : .warning
         case .nodeFailed: level = .error
         case .nodeUnresponsive, .nodeRestartScheduled: level = .warning
-        case .nodeStarting, .nodeReady, .nodeStopping: break
+        case .nodeReady(let pid, let startup):
+            say("ready     run \(run), pid \(pid), after \(startup.milliseconds) ms")
+        case .nodeStarting, .nodeStopping: break
         }
         let said = payload.members?.filter { $0.key != "stderr" && !$0.value.isNull } ?? []
         Log.write(level, "node", event.kind, ["run": "\(run)", "says": JSON.object(said).encoded])
