@@ -43,7 +43,7 @@ let package = Package(
         // For clients
         .target(name: "NodeBusClient", dependencies: ["Wire", "ZeroMQ"]),
         // Programs
-        .executableTarget(name: "nodebus", dependencies: ["Supervisor", "NodeBusClient", "Wire", "Linux"]),
+        .executableTarget(name: "nodebus", dependencies: ["Supervisor", "NodeBusClient", "ZeroMQ", "Wire", "Linux"]),
         .executableTarget(name: "nodebus-fiber", dependencies: ["FiberRuntime", "HostLink", "Wire", "Linux"]),
         // The simulated node: a library with the native one's C ABI; it shares nothing with the host but the wrappers.
         .target(name: "FiberSim", dependencies: ["CFiber", "SQLite", "YAML", "Linux"]),

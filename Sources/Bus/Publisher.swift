@@ -111,7 +111,9 @@ final class Publisher {
             let payload: JSON = ["epoch": .string(journal.epoch), "head": .integer(journal.head)]
             try socket.send(frames: [journal.topic, header.bytes, payload.bytes])
         }
-        try announce("Heartbeat", supervisorState(status))
+        // The interval, so that a subscriber knows when it has missed three.
+        let interval = settings.heartbeat.milliseconds
+        try announce("Heartbeat", supervisorState(status).with("interval_ms", .integer(interval)))
         for descriptor in upstream.keys { upstream[descriptor]?.messages = 0 }
     }
 

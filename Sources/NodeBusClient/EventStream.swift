@@ -52,16 +52,18 @@ public final class EventStream {
     private var isUnreadable = false
     private var lastHeard = ContinuousClock.now
     private var retryAt = ContinuousClock.now
-    private var heartbeat: Duration
+    /// The bus's interval, once it is known.
+    private var heartbeat: Duration?
 
     /// Starts a stream of the events whose topic starts with one of `prefixes`, waiting at most a few seconds for the supervisor.
     ///
     /// `since` is a seq of the account that the prefixes name, or of the active one: what came after it is given first. Without it the stream
-    /// starts now. `heartbeat` is the bus's own interval; after three silent ones the supervisor counts as lost. A position that the journal
+    /// starts now. `heartbeat` is the bus's interval, otherwise learnt from the first one; after three silent ones the
+    /// supervisor counts as lost. A position that the journal
     /// does not have is refused (`history_truncated`, `history_changed`).
     public init(
         commands: CommandClient, events endpoint: String, prefixes: [String], since: Int64?,
-        heartbeat: Duration = .seconds(1), context: Context, queueLimit: Int32 = 10_000
+        heartbeat: Duration? = nil, context: Context, queueLimit: Int32 = 10_000
     ) throws(ClientError) {
         self.commands = commands
         self.prefixes = prefixes.isEmpty ? [""] : prefixes
@@ -128,12 +130,12 @@ public final class EventStream {
                 try catchUp(profile)
                 continue
             }
-            let silence = lastHeard + heartbeat * 3 + .milliseconds(500)
-            var until = min(deadline, isLost ? deadline : silence)
+            let silence = heartbeat.map { lastHeard + $0 * 3 + .milliseconds(500) }
+            var until = min(deadline, isLost ? deadline : silence ?? deadline)
             if !behind.isEmpty { until = min(until, retryAt) }
             if let delivery = try subscriber.next(timeout: max(.zero, until - now)) {
                 take(delivery)
-            } else if !isLost && ContinuousClock.now >= silence {
+            } else if !isLost, let silence, ContinuousClock.now >= silence {
                 lose()
             } else if ContinuousClock.now >= deadline {
                 return nil

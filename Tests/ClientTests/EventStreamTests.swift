@@ -11,7 +11,7 @@ struct EventStreamTests {
     init() throws { world = try World() }
 
     func stream(
-        _ prefixes: [String] = [], since: Int64? = nil, heartbeat: Duration = .seconds(60)
+        _ prefixes: [String] = [], since: Int64? = nil, heartbeat: Duration? = nil
     ) throws -> EventStream {
         try EventStream(
             commands: CommandClient(endpoint: world.commands, context: world.context), events: world.events,
