@@ -56,6 +56,7 @@ let package = Package(
         .testTarget(name: "FiberABITests", dependencies: ["CFiber"], exclude: ["Resources"]),
         .testTarget(name: "YAMLTests", dependencies: ["YAML"]),
         .testTarget(name: "ZeroMQTests", dependencies: ["ZeroMQ", "Linux"]),
+        .testTarget(name: "BusTests", dependencies: ["Bus", "Wire", "ZeroMQ", "Linux"]),
         .testTarget(name: "ConfigurationTests", dependencies: ["Supervisor"]),
         .testTarget(
             name: "ClientTests", dependencies: ["NodeBusClient", "Supervisor", "Wire", "ZeroMQ", "Linux", "nodebus"]),

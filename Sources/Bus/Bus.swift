@@ -1,6 +1,7 @@
-// Bus: the two sockets that clients see. Events go out through an XPUB, commands come in through a ROUTER, both owned by one thread of the
-// bus; other threads hand it events and replies through a queue and never touch a socket. Start here; then read BusThread.swift (a turn of
-// that thread), Publisher.swift, CommandServer.swift and PendingRequest.swift.
+// Bus: the two sockets that clients see. Events go out through an XPUB, commands come in through a ROUTER, both owned
+// by one thread of the bus; other threads hand it events and replies through a queue and never touch a socket. Start
+// here; then read BusThread.swift (a turn of that thread), Publisher.swift, CommandServer.swift and
+// PendingRequest.swift.
 
 import Glibc
 import Linux
@@ -25,10 +26,11 @@ public final class Bus: Sendable {
     /// Binds everything before it returns, or nothing: then the error names the endpoint, the reason and what to do.
     ///
     /// - Parameters:
-    ///   - status: the snapshot that `bus.status` answers, to which `subscribers`, `clients` and `handshake_failures` are added. Called on
-    ///     the bus thread for every such request and every heartbeat, so it must answer at once.
+    ///   - status: the snapshot that `bus.status` answers, to which `subscribers`, `clients` and `handshake_failures`
+    ///     are added. Called on the bus thread for every such request and every heartbeat, so it must answer at once.
     ///   - version: the result of `bus.version`.
-    ///   - deliver: takes every checked request that the bus does not answer itself. Called on the bus thread, so it must not wait.
+    ///   - deliver: takes every checked request that the bus does not answer itself. Called on the bus thread, so it
+    ///     must not wait.
     public init(
         settings: BusSettings, status: @escaping @Sendable () -> JSON, version: JSON,
         deliver: @escaping @Sendable (PendingRequest) -> Void
@@ -69,9 +71,9 @@ public final class Bus: Sendable {
         thread.run()
     }
 
-    /// Publishes a batch after everything handed over before it. Waits only while more than `maxQueuedEventBytes` are queued, at most
-    /// `publishTimeout`; false when it was dropped for that or because the bus has ended: its events are in the journal, and the head in
-    /// the next heartbeat tells subscribers that they missed something.
+    /// Publishes a batch after everything handed over before it. Waits only while more than `maxQueuedEventBytes` are
+    /// queued, at most `publishTimeout`; false when it was dropped for that or because the bus has ended: its events
+    /// are in the journal, and the head in the next heartbeat tells subscribers that they missed something.
     @discardableResult
     public func publish(_ batch: EventBatch) -> Bool {
         let isQueued = inbox.publish(batch, timeout: parts.settings.publishTimeout)
@@ -82,7 +84,8 @@ public final class Bus: Sendable {
     /// Publishes `bus/<kind>`, which no journal holds, after everything handed over before it.
     public func announce(kind: String, payload: JSON) { inbox.order(.announce(kind: kind, payload: payload)) }
 
-    /// From now on heartbeats tell the position of this journal, from `head` on; `run` is the node's start. For one already open: a new run.
+    /// From now on heartbeats tell the position of this journal, from `head` on; `run` is the node's start. For one
+    /// already open: a new run.
     public func openJournal(profile: Profile, epoch: String, head: Int64, run: Int64) {
         inbox.order(.openJournal(profile, epoch: epoch, head: head, run: run))
     }
@@ -90,17 +93,20 @@ public final class Bus: Sendable {
     /// No more heartbeats for this journal.
     public func closeJournal(profile: Profile) { inbox.order(.closeJournal(profile)) }
 
-    /// Sets which methods of a source (`fiber`) can be called, from the next request on. Empty: its node is not up, and its methods are
-    /// answered `node_not_running`. A source that was never described is unknown, and so are its methods.
+    /// Sets which methods of a source (`fiber`) can be called, from the next request on. Empty: its node is not up, and
+    /// its methods are answered `node_not_running`. A source that was never described is unknown, and so are its
+    /// methods.
     public func describe(source: String, _ methods: [MethodDescription]) {
         parts.catalog.describe(source: source, methods)
     }
 
-    /// From the next request on everything but `bus.ping`, `bus.version` and `bus.status` is refused with this error; nil: no longer.
+    /// From the next request on everything but `bus.ping`, `bus.version` and `bus.status` is refused with this error;
+    /// nil: no longer.
     public func refuse(with error: BusError?) { parts.catalog.refuse(with: error) }
 
-    /// Publishes what is queued, sends what replies there are, answers `shutting_down` to whoever else waits, closes the sockets and takes their
-    /// files away. True when all that was done by the time it returns, which is at most a second after `within`.
+    /// Publishes what is queued, sends what replies there are, answers `shutting_down` to whoever else waits, closes
+    /// the sockets and takes their files away. True when all that was done by the time it returns, which is at most a
+    /// second after `within`.
     @discardableResult
     public func shutDown(within time: Duration) -> Bool {
         refuse(with: BusError(.shuttingDown, "the supervisor is going down"))

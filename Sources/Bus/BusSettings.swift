@@ -17,8 +17,9 @@ public struct BusSettings: Sendable {
     /// Descriptors that this process must be allowed: libzmq 4.3.4 aborts when accept on a Unix socket finds none.
     public var minDescriptors: UInt = 16384
 
-    /// Events that wait for one subscriber. A second's worth at the highest rate measured, some 60 MB of 230-byte payloads: whoever
-    /// only pauses loses nothing, and whoever is stuck is cut by the heartbeat of its connection, which frees them.
+    /// Events that wait for one subscriber. A second's worth at the highest rate measured, some 60 MB of 230-byte
+    /// payloads: whoever only pauses loses nothing, and whoever is stuck is cut by the heartbeat of its connection,
+    /// which frees them.
     public var eventSendHighWaterMark: Int32 = 100_000
     /// Replies that wait for one client inside libzmq, where only their number is limited and not their size: few.
     public var replySendHighWaterMark: Int32 = 256
@@ -26,7 +27,8 @@ public struct BusSettings: Sendable {
     public var maxParkedReplyBytes = 8 << 20
     /// Requests of one client that wait for us in libzmq; its connection stands still after that, and nothing is lost.
     public var requestReceiveHighWaterMark: Int32 = 128
-    /// How often peers are pinged, and how long they may take. A client that reads nothing for so long, with everything full, is cut.
+    /// How often peers are pinged, and how long they may take. A client that reads nothing for so long, with everything
+    /// full, is cut.
     public var pingInterval = Duration.seconds(5)
     /// See `pingInterval`.
     public var pingTimeout = Duration.seconds(30)
@@ -49,8 +51,9 @@ public struct BusSettings: Sendable {
     /// How long it does at most.
     public var publishTimeout = Duration.seconds(10)
 
-    /// How long a caller waits that does not say so itself, by method; all others: `callTimeout`.
-    public var methodTimeouts: [String: Duration] = [:]
+    /// How long a caller waits that does not say so itself, by method; all others: `callTimeout`. A long poll may take a
+    /// minute, and its page some time after that.
+    public var methodTimeouts: [String: Duration] = ["events.read": .seconds(90)]
     /// How long a caller waits that does not say so itself.
     public var callTimeout = Duration.seconds(60)
 

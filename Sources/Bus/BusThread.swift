@@ -2,8 +2,9 @@ import Linux
 import Wire
 import ZeroMQ
 
-/// The one thread that owns the sockets and their monitors and makes every bind. It never waits for the disk or another thread. Each turn
-/// does a little of everything, so that a storm of events does not hold commands up, nor one of commands the events.
+/// The one thread that owns the sockets and their monitors and makes every bind. It never waits for the disk or another
+/// thread. Each turn does a little of everything, so that a storm of events does not hold commands up, nor one of
+/// commands the events.
 final class BusThread {
     private let inbox: Inbox
     private let parts: Bus.Parts

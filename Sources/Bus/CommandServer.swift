@@ -2,8 +2,8 @@ import Linux
 import Wire
 import ZeroMQ
 
-/// The ROUTER behind what clients see as a REP socket: takes requests, checks them, answers what needs no one else at once, hands the rest
-/// over, and sends every request exactly one reply.
+/// The ROUTER behind what clients see as a REP socket: takes requests, checks them, answers what needs no one else at
+/// once, hands the rest over, and sends every request exactly one reply.
 final class CommandServer {
     let socket: Socket
     private let settings: BusSettings
@@ -125,8 +125,8 @@ final class CommandServer {
         }
     }
 
-    /// The envelope (up to and including the first empty frame) and the one frame after it; nil when there is not exactly one. A client may
-    /// leave the empty frame out when it sends one frame.
+    /// The envelope (up to and including the first empty frame) and the one frame after it; nil when there is not
+    /// exactly one. A client may leave the empty frame out when it sends one frame.
     private static func split(_ message: Message) -> (envelope: [[UInt8]], body: [UInt8]?) {
         let frames = message.frames.dropFirst()
         guard let delimiter = frames.firstIndex(where: \.isEmpty) else {

@@ -24,7 +24,8 @@ final class Connections {
 
     var count: Int { live.count - cut.count }
 
-    /// Reads all that happened. New connections that do not fit into `room` are shut down, the newest of them. `closed` is told who went.
+    /// Reads all that happened. New connections that do not fit into `room` are shut down, the newest of them. `closed`
+    /// is told who went.
     func update(room: Int, closed: (Int32) -> Void = { _ in }) throws(ZeroMQError) {
         var new: [Int32] = []
         while let event = try monitor.next() {
@@ -49,7 +50,8 @@ final class Connections {
         figures.change { $0[keyPath: role] = live.count }
     }
 
-    /// Ends a connection. The number may be another's by now: then at worst another connection of ours goes, whose client comes back.
+    /// Ends a connection. The number may be another's by now: then at worst another connection of ours goes, whose
+    /// client comes back.
     func shutDown(_ descriptor: Int32) {
         guard live.contains(descriptor), !cut.contains(descriptor) else { return }
         if UnixSocket.shutDown(descriptor, acceptedOn: paths) {

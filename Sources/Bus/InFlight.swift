@@ -1,8 +1,9 @@
 import Linux
 import Wire
 
-/// The requests that wait for their reply, with their deadlines in a binary heap. Those answered in time leave their place in the heap
-/// behind, and it is made anew when more than half of it is such places: no step costs more than a logarithm on average.
+/// The requests that wait for their reply, with their deadlines in a binary heap. Those answered in time leave their
+/// place in the heap behind, and it is made anew when more than half of it is such places: no step costs more than a
+/// logarithm on average.
 struct InFlight {
     private struct Due {
         let deadline: Instant

@@ -2,7 +2,8 @@ import Glibc
 import Linux
 import Wire
 
-/// What other threads hand to the bus thread: events and orders in one queue, in order, and replies in another. Only `publish` can wait.
+/// What other threads hand to the bus thread: events and orders in one queue, in order, and replies in another. Only
+/// `publish` can wait.
 final class Inbox: Sendable {
     enum Order: Sendable {
         case batch(EventBatch)

@@ -2,8 +2,8 @@ import Glibc
 import Linux
 import ZeroMQ
 
-/// A Unix socket of ours: made here and not by libzmq, whose own bind replaces whatever file is there, steals a live endpoint without an
-/// error, and leaves the mode to the umask. Its file goes with it, if it still is ours.
+/// A Unix socket of ours: made here and not by libzmq, whose own bind replaces whatever file is there, steals a live
+/// endpoint without an error, and leaves the mode to the umask. Its file goes with it, if it still is ours.
 final class ListeningSocket {
     let endpoint: String
     let path: String

@@ -15,7 +15,8 @@ final class MethodCatalog: Sendable {
     private static let ownNamespaces = Set(BusMethods.all.map { namespace($0.name) } + ["consumers", "rpc"])
     private let state = Lock(State())
 
-    /// Sets what can be called of a source; empty: its node is not up. Other names than `source.…` are left out: a host cannot take ours over.
+    /// Sets what can be called of a source; empty: its node is not up. Other names than `source.…` are left out: a host
+    /// cannot take ours over.
     func describe(source: String, _ methods: [MethodDescription]) {
         guard Topic.isSource(source), !MethodCatalog.ownNamespaces.contains(source) else { return }
         let usable = methods.filter { MethodCatalog.namespace($0.name) == source }

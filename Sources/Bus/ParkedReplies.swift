@@ -2,8 +2,9 @@ import Linux
 
 /// Replies that their client could not take yet, in order, by client.
 ///
-/// libzmq limits how many messages wait for a client, and not their bytes, and then drops. With a low mark there and bytes counted here, a
-/// client that reads late still gets all its replies, and one that never reads costs little and holds nobody up.
+/// libzmq limits how many messages wait for a client, and not their bytes, and then drops. With a low mark there and
+/// bytes counted here, a client that reads late still gets all its replies, and one that never reads costs little and
+/// holds nobody up.
 struct ParkedReplies {
     enum Outcome { case sent, full, gone }
 
@@ -15,7 +16,8 @@ struct ParkedReplies {
 
     private let byteLimit: Int
     private var queues: [ClientIdentity: Queue] = [:]
-    // A ROUTER does not tell when one client can take more, so it is tried: soon at first, then less often while nothing moves.
+    // A ROUTER does not tell when one client can take more, so it is tried: soon at first, then less often while
+    // nothing moves.
     private var pause = ParkedReplies.shortestPause
     private(set) var nextTry: Instant?
 

@@ -11,11 +11,11 @@ public struct ClientIdentity: Sendable, Hashable {
     public init(_ bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// A checked request on its way to whoever carries it out. It is answered exactly once: by `answer`, or with `timeout` at its deadline,
-/// whichever comes first.
+/// A checked request on its way to whoever carries it out. It is answered exactly once: by `answer`, or with `timeout`
+/// at its deadline, whichever comes first.
 ///
-/// The caller of a request that timed out is told whether it can have had an effect, and `claim` is what decides that: whoever carries a
-/// request out claims it first, and leaves it alone when it is too late.
+/// The caller of a request that timed out is told whether it can have had an effect, and `claim` is what decides that:
+/// whoever carries a request out claims it first, and leaves it alone when it is too late.
 public final class PendingRequest: Sendable {
     /// The method's name.
     public let method: String
@@ -58,7 +58,8 @@ public final class PendingRequest: Sendable {
         self.inbox = inbox
     }
 
-    /// From queued to started, once. False: the caller has been answered already (or another has claimed it), so do nothing.
+    /// From queued to started, once. False: the caller has been answered already (or another has claimed it), so do
+    /// nothing.
     public func claim() -> Bool {
         state.compareExchange(expected: State.queued, desired: State.started, ordering: .acquiringAndReleasing)
             .exchanged

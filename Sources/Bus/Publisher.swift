@@ -2,8 +2,9 @@ import Linux
 import Wire
 import ZeroMQ
 
-/// The XPUB socket: events in order, heartbeats, announcements; and what subscribers say, within limits. A subscriber that cannot take an
-/// event at its high-water mark loses it and sees the hole: never XPUB_NODROP, with which one could stop all others.
+/// The XPUB socket: events in order, heartbeats, announcements; and what subscribers say, within limits. A subscriber
+/// that cannot take an event at its high-water mark loses it and sees the hole: never XPUB_NODROP, with which one could
+/// stop all others.
 final class Publisher {
     let socket: Socket
     private let inbox: Inbox
@@ -100,7 +101,8 @@ final class Publisher {
         try socket.send(frames: [Array("bus/\(kind)".utf8), header.bytes, payload.bytes])
     }
 
-    /// A heartbeat for each journal in use, so that a lost last event is noticed, and one of the bus with the state of the supervisor.
+    /// A heartbeat for each journal in use, so that a lost last event is noticed, and one of the bus with the state of
+    /// the supervisor.
     func heartbeat(_ status: JSON) throws(ZeroMQError) {
         for (profile, journal) in journals {
             let header: JSON = [

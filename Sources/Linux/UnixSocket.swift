@@ -6,7 +6,8 @@ public enum UnixSocket {
     /// The longest path that fits an address (unix.7), in bytes.
     public static let pathLimit = 107
 
-    /// Connects to `path`. ENOENT and ECONNREFUSED say that nobody listens; EAGAIN that somebody does who has no room now.
+    /// Connects to `path`. ENOENT and ECONNREFUSED say that nobody listens; EAGAIN that somebody does who has no room
+    /// now.
     public static func connect(_ path: String) throws(SystemError) -> Descriptor {
         let descriptor = try make()
         try call("connect", path) { Glibc.connect(descriptor.raw, $0, $1) }
@@ -33,8 +34,8 @@ public enum UnixSocket {
         return pid > 0 ? pid : nil
     }
 
-    /// Ends the connection behind `raw` for both sides, if it is one that was accepted on one of `paths`: for a number that someone else owns
-    /// and may have closed by now. False when it is not.
+    /// Ends the connection behind `raw` for both sides, if it is one that was accepted on one of `paths`: for a number
+    /// that someone else owns and may have closed by now. False when it is not.
     @discardableResult
     public static func shutDown(_ raw: Int32, acceptedOn paths: [String]) -> Bool {
         var address = sockaddr_un()
