@@ -28,6 +28,10 @@ final class EventQueue: Sendable {
         var events: [[UInt8]] = []
         var first = 0
         var emissions: [Emission] = []
+        /// Those in `emissions` and the one that is being worked on.
+        var emissionsUnderWay = 0
+        /// No emission may begin or go on.
+        var isEnding = false
         var isClosing = false
         var delivered = 0
 
@@ -75,7 +79,7 @@ final class EventQueue: Sendable {
                         delivery.deliver(emission.next(number: delivery.nextNumber()))
                         left -= 1
                     }
-                    if !emission.isDone { state.change { $0.emissions.append(emission) } }
+                    finishSlice(of: emission)
                 case .end: return
                 }
             }
@@ -95,10 +99,12 @@ final class EventQueue: Sendable {
     /// Starts an emission beside the node's own events.
     func begin(_ emission: Emission) throws {
         try state.change { state in
-            guard state.emissions.count < Self.emissionLimit else {
+            guard !state.isEnding else { throw Refusal.invalid("simulator: no node is running") }
+            guard state.emissionsUnderWay < Self.emissionLimit else {
                 throw Refusal.invalid("simulator: \(Self.emissionLimit) emissions are under way already")
             }
             state.emissions.append(emission)
+            state.emissionsUnderWay += 1
         }
     }
 
@@ -110,11 +116,24 @@ final class EventQueue: Sendable {
         }
     }
 
-    /// The last events: what is queued is still delivered, emissions are cut off.
-    func close() {
+    /// Cuts emissions off, so that NetworkStopped is the last event.
+    func endEmissions() {
         state.change { state in
-            state.isClosing = true
+            state.isEnding = true
             state.emissions = []
+        }
+    }
+
+    /// Ends the thread, once what is queued is delivered.
+    func close() { state.change { $0.isClosing = true } }
+
+    private func finishSlice(of emission: Emission) {
+        state.change { state in
+            if emission.isDone || state.isEnding {
+                state.emissionsUnderWay -= 1
+            } else {
+                state.emissions.append(emission)
+            }
         }
     }
 

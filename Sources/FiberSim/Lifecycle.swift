@@ -43,7 +43,9 @@ enum Lifecycle {
     static func start(_ request: StartRequest) throws -> OpaquePointer {
         Log.begin(level: request.logLevel)
         let configuration = try Configuration(path: request.configPath, prefix: request.prefix)
-        for fault in configuration.simulation.faults { try Faults.arm(fault) }
+        do { for fault in configuration.simulation.faults { try Faults.arm(fault) } } catch let refusal as Refusal {
+            throw Refusal.startup("failed to parse config file \(request.configPath): sim.faults: \(refusal.text)")
+        }
         try Faults.strike(.fiber_start, .before)
         let directory = try DataDirectory(prefix: request.prefix)
         try takeLatch(configuration.chain)
@@ -161,6 +163,7 @@ final class RunningNode: Sendable {
 
     /// Stops everything: the queue is emptied, NetworkStopped is the last event, both threads end.
     func end() {
+        events?.endEmissions()
         inspectLater { $0.end() }
         thread.stop()
         let threads = threads.withLock { $0 }

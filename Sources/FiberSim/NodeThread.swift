@@ -61,12 +61,13 @@ final class NodeThread: Sendable {
 
     private func next() -> Work {
         state.wait { state in
+            // What is due comes before what is asked now, or a busy program would stop the network.
+            if let timer = state.timers.first, timer.due <= .now {
+                state.timers.removeFirst()
+                return .done(.job(timer.job))
+            }
             if !state.jobs.isEmpty { return .done(.job(state.jobs.removeFirst())) }
-            if state.isStopping { return .done(.end) }
-            guard let timer = state.timers.first else { return .wait(until: nil) }
-            guard timer.due <= .now else { return .wait(until: timer.due) }
-            state.timers.removeFirst()
-            return .done(.job(timer.job))
+            return state.isStopping ? .done(.end) : .wait(until: state.timers.first?.due)
         }
     }
 }

@@ -191,7 +191,8 @@ class Node:
         """Waits until the condition holds for the list of events."""
         with self.changed:
             if not self.changed.wait_for(lambda: condition(self.events), timeout=PROMPT):
-                raise AssertionError("%s did not come; events: %s" % (what, [e.get("kind") for e in self.events]))
+                last = [event.get("kind") for event in self.events[-40:]]
+                raise AssertionError("%s did not come; the last events: %s" % (what, last))
 
     def wait_kind(self, kind, count=1, **members):
         def fits(event):
