@@ -26,11 +26,13 @@ enum FiberCalls {
             .part("fault", "arms a fault: call, nth (from 1), do: hang, status:N, slow:2s, abort, segv, exit, …"),
             .part("counters", "answers the counters; takes {}"),
             .part("peers", "answers the simulated peers; takes {}"),
+            .part("invoice", "answers an invoice of a simulated peer: peer (its name), amount (in shannons)"),
         ], output: .json, result: "what the simulator answers", effect: .change,
         check: { (given, _) throws(BusError) in
             guard given.members?.count == 1 else {
                 throw BusError(
-                    .invalidParams, "fiber.sim takes exactly one of emit, fault, counters, peers", ["path": "emit"])
+                    .invalidParams, "fiber.sim takes exactly one of emit, fault, counters, peers, invoice",
+                    ["path": "emit"])
             }
         }
     ) { library in

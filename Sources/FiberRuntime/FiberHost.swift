@@ -67,6 +67,8 @@ final class FiberHost {
         enforceDeadline()
     }
 
+    private var stopTimeout: Duration { .milliseconds(arguments.stopTimeoutMilliseconds) }
+
     private var isStopping: Bool { if case .stopping = phase { true } else { false } }
 
     /// How long the next wait may be, in milliseconds: while a stop waits for a start, short enough to see what the start is doing.
@@ -98,8 +100,10 @@ final class FiberHost {
             phase = .running
             link.send(.ready)
         case (.started, .stopping(let deadline, let exit, _)):
-            // The stop stands in the native thread's queue already.
-            phase = .stopping(deadline: deadline, exit: exit, duringStart: false)
+            // The stop stands in the native thread's queue already. Where fragile work took the start past the deadline, it gets its time anew.
+            let now = Instant.now
+            let rest = deadline > now ? deadline : now + stopTimeout
+            phase = .stopping(deadline: rest, exit: exit, duringStart: false)
         case (.started, .running): preconditionFailure("a node starts once")
         case (.startFailed(let fatal), _): end(.startFailed, fatal)
         case (.nodeDied(let fatal), _): end(.nodeDied, fatal)
@@ -119,7 +123,7 @@ final class FiberHost {
         case .stopping: return
         }
         HostProcess.say("stopping the node (\(cause))\(duringStart ? " once its start has returned" : "")")
-        let deadline = Instant.now + .milliseconds(arguments.stopTimeoutMilliseconds)
+        let deadline = Instant.now + stopTimeout
         phase = .stopping(deadline: deadline, exit: exit, duringStart: duringStart)
         native.stop()
     }

@@ -105,7 +105,13 @@ final class NativeThread: Sendable {
         case .start(let arguments, let sink):
             handle = startNode(arguments, sink)
         case .call(let id, let method, let parameters):
-            answer(id, call(method, parameters, &handle))
+            let made = call(method, parameters, handle)
+            if !link.send(.reply(id: id, made.outcome)) { report(.linkLost) }
+            guard let failure = made.nodeDied else { return }
+            // Not to be used again, nor stopped: what a stop does to a node in this state is anyone's guess. The process ends instead; only now, so
+            // that the call has its answer.
+            handle = nil
+            report(.nodeDied(death(method, failure)))
         case .stop:
             stopNode(&handle)
         }
@@ -135,33 +141,24 @@ final class NativeThread: Sendable {
         return handle
     }
 
-    private func call(_ method: String, _ parameters: JSON, _ handle: inout OpaquePointer?) -> CallOutcome {
+    private func call(_ method: String, _ parameters: JSON, _ handle: OpaquePointer?) -> NativeCall.Made {
+        func refused(_ code: BusError.Code, _ why: String) -> NativeCall.Made {
+            NativeCall.Made(outcome: .failure(BusError(code, why)))
+        }
         guard !isStopping.load(ordering: .sequentiallyConsistent) else {
-            return .failure(BusError(.nodeNotRunning, "the node is being stopped; \(method) was not made"))
+            return refused(.nodeNotRunning, "the node is being stopped; \(method) was not made")
         }
-        guard let node = handle else {
-            return .failure(BusError(.nodeNotRunning, "the node is not running; \(method) was not made"))
-        }
-        guard let call = calls[method] else {
-            return .failure(BusError(.methodNotFound, "the node has no \(quoted(method))"))
-        }
-        let made = natively(method) { call.make(library, node, parameters) }
-        if let failure = made.nodeDied {
-            // Not to be used again, nor stopped: what a stop does to a node in this state is anyone's guess. The process ends instead.
-            handle = nil
-            let what = NativeText.shown(failure.text)
-            report(
-                .nodeDied(
-                    Fatal(
-                        reason: failure.status == FIBER_FFI_STATUS_PANIC.rawValue ? "panic" : "dead_node",
-                        message: "the node is dead inside its process, as \(method) showed: \(what)",
-                        isPermanent: false)))
-        }
-        return made.outcome
+        guard let handle else { return refused(.nodeNotRunning, "the node is not running; \(method) was not made") }
+        guard let call = calls[method] else { return refused(.methodNotFound, "the node has no \(quoted(method))") }
+        return natively(method) { call.make(library, handle, parameters) }
     }
 
-    private func answer(_ id: UInt64, _ outcome: CallOutcome) {
-        if !link.send(.reply(id: id, outcome)) { report(.linkLost) }
+    private func death(_ method: String, _ failure: NativeFailure) -> Fatal {
+        Fatal(
+            reason: failure.status == FIBER_FFI_STATUS_PANIC.rawValue ? "panic" : "dead_node",
+            message:
+                "the node is dead inside its process, as \(method) showed: \(NativeText.shown(failure.text))",
+            isPermanent: false)
     }
 
     private func stopNode(_ handle: inout OpaquePointer?) {

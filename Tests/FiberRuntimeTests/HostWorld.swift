@@ -72,7 +72,7 @@ final class HostWorld {
     /// A node's configuration with a `sim:` section of these lines.
     static func config(sim: String = "confirm: 20ms") -> String {
         """
-        fiber: {listening_addr: "/ip4/127.0.0.1/tcp/0", chain: dev, scripts: []}
+        fiber: {listening_addr: "/ip4/127.0.0.1/tcp/0", chain: testnet, scripts: []}
         ckb: {rpc_url: "http://127.0.0.1:1/"}
         services: [fiber, ckb]
         sim:
@@ -86,6 +86,20 @@ final class HostWorld {
     var standardOutput: String { (try? String(contentsOfFile: directory + "/stdout", encoding: .utf8)) ?? "" }
 
     func signal(_ signal: Int32) { child.signal(signal) }
+
+    /// Waits until the ring has no room for another record of 300 bytes, without freeing any.
+    func waitUntilRingIsFull() throws {
+        let deadline = Instant.now + HostWorld.patience
+        var bytes: [UInt8] = []
+        var used = 0
+        while used < RingFile.capacity - 300 {
+            try ring.read(into: &bytes, byteLimit: 64 << 20, recordLimit: 1_000_000, highestRun: 7) {
+                used += (40 + $0.range.count + 7) & ~7
+            }
+            try #require(Instant.now < deadline, "the ring holds \(used) bytes and is not full")
+        }
+        ring.rewind()
+    }
 
     /// Waits for the first message that `pick` takes, and drops those before it.
     func message<Picked>(_ pick: (HostMessage) -> Picked?) throws -> Picked {
@@ -172,6 +186,14 @@ final class HostWorld {
         try #require(waitFor(child.descriptor, .now + limit), "the host did not end; it said: \(standardError)")
         ended = child.reap()
         return try #require(ended)
+    }
+
+    /// Waits for the host's end by this exit status.
+    func expectEnd(_ status: Int32, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let end = try end()
+        #expect(
+            end == .exited(status), "it said: \(standardError) and printed: \(standardOutput.suffix(2000))",
+            sourceLocation: sourceLocation)
     }
 
     /// Closes the supervisor's end, as a supervisor that dies does.
