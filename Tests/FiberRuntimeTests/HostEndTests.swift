@@ -43,7 +43,7 @@ import Wire
         let armed: JSON = ["call": "fiber_connect_peer", "when": "after", "do": fault]
         _ = try world.call("fiber.sim", ["fault": armed])
         let call = world.send("fiber.connect_peer", ["address": carol?["address"] ?? .null])
-        _ = try world.event("PeerConnected")
+        try world.event("PeerConnected")
         return (world, call)
     }
 
@@ -91,7 +91,7 @@ import Wire
     func fullRingAtStop() throws {
         let world = try HostWorld(stopTimeout: .milliseconds(700))
         try world.ready()
-        _ = try world.call("fiber.sim", ["emit": ["count": 100_000, "bytes": 250, "kind": "Storm"]])
+        _ = try world.call("fiber.sim", ["emit": ["count": 6000, "bytes": 4000, "kind": "Storm"]])
         try world.waitUntilRingIsFull()
         world.closeLink()
         try world.expectEnd(43)
@@ -111,7 +111,7 @@ import Wire
     func startHangs() throws {
         let faults = "faults: [{call: fiber_start, do: hang, when: after}]"
         let world = try HostWorld(config: HostWorld.config(sim: faults), stopTimeout: .milliseconds(500))
-        _ = try world.event("NetworkStarted")
+        try world.event("NetworkStarted")
         world.signal(SIGTERM)
         try world.expectEnd(43)
         #expect(world.standardError.contains("fiber_start has not returned"))

@@ -87,12 +87,12 @@ final class HostWorld {
 
     func signal(_ signal: Int32) { child.signal(signal) }
 
-    /// Waits until the ring has no room for another record of 300 bytes, without freeing any.
+    /// Waits until the ring has no room for another record of 4,100 bytes, without freeing any.
     func waitUntilRingIsFull() throws {
         let deadline = Instant.now + HostWorld.patience
         var bytes: [UInt8] = []
         var used = 0
-        while used < RingFile.capacity - 300 {
+        while used < RingFile.capacity - 4100 {
             try ring.read(into: &bytes, byteLimit: 64 << 20, recordLimit: 1_000_000, highestRun: 7) {
                 used += (40 + $0.range.count + 7) & ~7
             }
@@ -170,13 +170,18 @@ final class HostWorld {
         return ranges.map { String(decoding: bytes[$0], as: UTF8.self) }
     }
 
-    /// Waits until the ring has given an event that holds `text`.
-    func event(_ text: String) throws -> String {
+    /// Waits for an event that holds `text`; those before it are dropped.
+    func event(_ text: String) throws {
+        try eachBatch { $0.contains { $0.contains(text) } }
+    }
+
+    /// Hands over what the ring holds, as it comes, until `isEnough` says so.
+    func eachBatch(_ isEnough: ([String]) -> Bool) throws {
         let deadline = Instant.now + HostWorld.patience
-        while true {
-            if let event = try events().first(where: { $0.contains(text) }) { return event }
+        while try !isEnough(events()) {
             guard ring.sleepIfEmpty() else { continue }
-            try #require(waitFor(ring.wakeDescriptor, deadline), "no event \(text) in time")
+            try #require(
+                waitFor(ring.wakeDescriptor, deadline), "too few events in time; the host said: \(standardError)")
         }
     }
 
