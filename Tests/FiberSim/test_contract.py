@@ -1,4 +1,4 @@
-"""The border: the order of checks, the texts, the outputs, the last error. All of it from the description of the ABI."""
+"""The border: order of checks, texts, outputs, the last error. All of it from the description of the ABI."""
 
 import ctypes
 import threading

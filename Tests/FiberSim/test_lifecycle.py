@@ -140,7 +140,7 @@ class ConfigurationFile(FreshCase):
             Node(library, self.directory, config=config).start()
 
         parse = "failed to parse config file %s: " % os.path.join(self.directory, "config.yml")
-        dev = os.path.join(self.directory, "node", "dev")
+        chain = os.path.join(self.directory, "node", "chain.toml")
         for config, text in [
                 ("fiber: [", parse), ("services: fiber", parse), ("a: 1\na: 2", parse),
                 ("services: [fiber, ckb, dance]", "unknown variant `dance`"),
@@ -154,7 +154,7 @@ class ConfigurationFile(FreshCase):
                  "service fiber requires service ckb to be enabled"),
                 ("fiber: {chain: testnet}\nckb:\nservices: [fiber, ckb]",
                  "runtime thread panicked during startup: have set base dir"),
-                (CONFIG.replace("testnet", "dev"), "failed to load chain spec: " + dev),
+                (CONFIG.replace("testnet", "chain.toml"), "failed to load chain spec: " + chain),
                 (CONFIG.replace("testnet", "0x0"), "invalid type: integer `0x0`"),
                 (CONFIG.replace("testnet", "12"), "fiber.chain: invalid type: integer `12`"),
                 (CONFIG.replace("ckb:", "ckb:\n  deep: [{index: 0x0}]"), "invalid type: integer `0x0`"),
@@ -181,10 +181,19 @@ class ConfigurationFile(FreshCase):
     @fresh
     def test_a_development_chain_is_a_file_in_the_data_directory(self, library):
         os.makedirs(os.path.join(self.directory, "node"))
-        with open(os.path.join(self.directory, "node", "dev"), "w", encoding="utf-8") as file:
+        with open(os.path.join(self.directory, "node", "chain.toml"), "w", encoding="utf-8") as file:
             file.write("a chain of our own")
+        node = self.node(library, config=CONFIG.replace("testnet", "chain.toml"))
+        self.assertRegex(node.json("fiber_node_info")["chain_hash"], "^0x[0-9a-f]{64}$")
+        node.stop()
+
+    @fresh
+    def test_the_chain_named_dev_comes_with_the_simulator(self, library):
         node = self.node(library, config=CONFIG.replace("testnet", "dev"))
         self.assertRegex(node.json("fiber_node_info")["chain_hash"], "^0x[0-9a-f]{64}$")
+        for currency in (0, 3):
+            value = options("FiberNewInvoiceOptions", amount=1, currency=currency)
+            self.assertTrue(node.text("fiber_new_invoice", ctypes.byref(value)).startswith("fibd11"))
         node.stop()
 
     @fresh

@@ -378,7 +378,7 @@ class Payments(NodeCase):
                  "The payment amount"),
                 ({"target_pubkey": bob, **one, **keysend, "payment_hash": some}, "keysend payment should not have pay"),
                 ({"invoice": invoice, **keysend}, "keysend payment should not have invoice"),
-                ({"invoice": invoice[:-1] + "q"}, "invoice is invalid"), ({"invoice": "fibt"}, "invoice is invalid"),
+                ({"invoice": invoice[:-1] + ("p" if invoice[-1] == "q" else "q")}, "invoice is invalid"), ({"invoice": "fibt"}, "invoice is invalid"),
                 ({"invoice": invoice, "amount": 1, "has_amount": 1}, "amount does not match the invoice"),
                 ({"invoice": invoice, "target_pubkey": own}, "target_pubkey does not match the invoice"),
                 ({"invoice": invoice, "payment_hash": some}, "payment_hash does not match the invoice"),
