@@ -108,9 +108,9 @@ struct Failure: Error {
 }
 
 /// Two columns, the first as wide as its longest entry.
-func aligned(_ rows: [(String, String)]) -> String {
+func aligned(_ rows: [(String, String)], indent: String = "  ") -> String {
     let width = rows.map(\.0.count).max() ?? 0
-    return rows.map { "  \($0.0.padded(to: width))  \($0.1)" }.joined(separator: "\n")
+    return rows.map { "\(indent)\($0.0.padded(to: width))  \($0.1)" }.joined(separator: "\n")
 }
 
 extension String {

@@ -23,7 +23,7 @@ extension Command {
             try CommandClient(endpoint: endpoint, context: context).call("bus.status", timeout: .seconds(5))
         }
         if !options.has(.json), let status = try? JSON.parse(result) {
-            Output.shared.print(aligned(rows(status)))
+            Output.shared.print(aligned(rows(status), indent: ""))
         } else {
             Output.shared.print(json: result)
         }

@@ -40,6 +40,12 @@ final class Output {
         print(pretty(json))
     }
 
+    /// Ends the program when nobody reads any more: without it, a quiet `watch | head` would stay until the next event.
+    func endIfReaderIsGone() {
+        var entry = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        if poll(&entry, 1, 0) == 1, Int32(entry.revents) & POLLERR != 0 { exit(0) }
+    }
+
     /// Writes what was gathered; the program's last step.
     func finish() -> ExitCode {
         flush()

@@ -42,7 +42,7 @@ extension Command {
                 if item == nil {
                     // Nothing more is there: what was gathered is shown before the wait.
                     Output.shared.flush()
-                    item = try stream.next(timeout: .seconds(60))
+                    item = try stream.next(timeout: .seconds(1))
                 }
                 switch item {
                 case .event(let event)?:
@@ -51,7 +51,7 @@ extension Command {
                 case .notice(let notice)?:
                     Output.shared.flush()
                     printError("nodebus: \(words(notice, events))")
-                case nil: break
+                case nil: Output.shared.endIfReaderIsGone()
                 }
             }
         }

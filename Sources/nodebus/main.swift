@@ -2,8 +2,11 @@
 // says what a command is, Options.swift how its words are read, Terminal.swift how it prints. Start here; then read Command.swift.
 
 import Glibc
+import Linux
 import Supervisor
 
+// A reader that went away then shows as EPIPE, and `| head` ends a command quietly.
+Hardening.ignoreBrokenPipes()
 exit(start(Array(CommandLine.arguments.dropFirst())).rawValue)
 
 /// Finds the command and runs it.
