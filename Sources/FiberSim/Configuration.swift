@@ -108,9 +108,10 @@ enum Chain: Sendable, Equatable {
     /// A development chain, by the digest of its specification.
     case development(digest: [UInt8])
 
-    /// `mainnet`, `testnet`, or the path of a chain specification relative to the prefix. `dev` is such a path too, but the simulated node
-    /// brings a specification of that name with it, the one thing it takes that the real one does not: a fresh machine needs a network whose
-    /// name and invoices nobody takes for a real chain's. A real library refuses the same file with a clear text.
+    /// `mainnet`, `testnet`, or the path of a chain specification relative to the prefix. `dev` is such a path too, but
+    /// the simulated node brings a specification of that name with it, the one thing it takes that the real one does
+    /// not: a fresh machine needs a network whose name and invoices nobody takes for a real chain's. A real library
+    /// refuses the same file with a clear text.
     init(named name: String, prefix: String) throws {
         switch name {
         case "mainnet": self = .mainnet
@@ -120,7 +121,7 @@ enum Chain: Sendable, Equatable {
             do {
                 self = .development(
                     digest: SimulatedDigest.of([try Descriptor.open(path, O_RDONLY).readAll()]))
-            } catch where name == "dev" && error.code == ENOENT {
+            } catch  where name == "dev" && error.code == ENOENT {
                 self = .development(digest: SimulatedDigest.of([Array("the simulated development chain".utf8)]))
             } catch {
                 throw Refusal.startup("failed to load chain spec: \(path): \(error.reason) (os error \(error.code))")

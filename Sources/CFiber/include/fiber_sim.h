@@ -13,8 +13,16 @@ extern "C" {
 /// fiber_start. Returns a FiberFfiStatus and sets the last error like every call of the ABI; *out_json is freed with
 /// fiber_string_free.
 ///
-/// `{"emit":{"count":N,"per_second":N,"bytes":N,"kind":"..."}}`, `{"fault":{"call":"...","nth":N,"do":"..."}}`,
-/// `{"counters":{}}`, `{"peers":{}}`.
+/// - `{"emit":{"count":N,"per_second":N,"bytes":N,"kind":"..."}}`: N events with `kind` and a running `number` through
+///   the callback, from now on. `per_second` 0 is as fast as it can.
+/// - `{"fault":{"call":"fiber_...","nth":N,"do":"...","when":"before"}}`: the nth call from now does hang, abort, segv,
+///   exit, slow:DURATION, status:N or dead-actor. With `when` "after" its work is done and only the answer is missing.
+///   `call` "event" does hang, abort, segv, exit, slow:DURATION, not-json, no-kind, bad-utf8, huge, ten-threads or
+///   after-stop.
+/// - `{"counters":{}}`: events offered and returned and their hash (kept in `<database_prefix>/sim-counters`, see
+///   Counters.swift), live strings, calls by name, payment sessions begun.
+/// - `{"peers":{}}`: the peers inside the library.
+/// - `{"invoice":{"peer":"bob","amount":N}}`: an invoice of a peer over N shannons, so that there is something to pay.
 typedef int32_t (*fiber_sim_control_fn)(const char *request_json, char **out_json);
 
 #ifdef __cplusplus
