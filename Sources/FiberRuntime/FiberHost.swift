@@ -71,11 +71,13 @@ final class FiberHost {
 
     private var isStopping: Bool { if case .stopping = phase { true } else { false } }
 
-    /// How long the next wait may be, in milliseconds: while a stop waits for a start, short enough to see what the start is doing.
+    /// How long the next wait may be, in milliseconds: while a stop waits for a start, short enough to see what the start is doing, past the
+    /// deadline too.
     private var timeout: Int32 {
         guard case .stopping(let deadline, _, let duringStart) = phase else { return -1 }
-        let rest = max(deadline.millisecondsFromNow(), 1)
-        return duringStart ? min(rest, 200) : rest
+        let rest = deadline.millisecondsFromNow()
+        guard duringStart else { return rest }
+        return rest > 0 ? min(rest, 200) : 200
     }
 
     private func receive() {

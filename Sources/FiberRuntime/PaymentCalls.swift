@@ -14,9 +14,28 @@ extension FiberCalls {
             }
         ) { library in
             guard let call = library.newInvoice else { return nil }
-            return { handle, options, out in call(handle, &options, out) }
+            return { handle, options, out in
+                if options.currency == FIBER_INVOICE_CURRENCY_DEFAULT { options.currency = currency(library, handle) }
+                return call(handle, &options, out)
+            }
         }
     ]
+
+    /// The currency of the node's chain. The native default is Fibd whatever the chain, which mainnet and testnet then refuse.
+    private static func currency(_ library: Library, _ handle: OpaquePointer) -> FiberInvoiceCurrency {
+        var text: UnsafeMutablePointer<CChar>?
+        let status = library.nodeInfo(handle, &text)
+        let info = library.take(text).flatMap { try? JSON.parse($0) }
+        guard status == FIBER_FFI_STATUS_OK else { return FIBER_INVOICE_CURRENCY_DEFAULT }
+        switch info?["chain_hash"]?.text {
+        case mainnetHash: return FIBER_INVOICE_CURRENCY_FIBB
+        case testnetHash: return FIBER_INVOICE_CURRENCY_FIBT
+        default: return FIBER_INVOICE_CURRENCY_DEFAULT
+        }
+    }
+
+    private static let mainnetHash = "0x92b197aa1fba0f63633922c61c92375c9c074a93e85963554f5499fe1450d0e5"
+    private static let testnetHash = "0x10639e0895502b5688a6be8cf69460d76541bfa4821629d86d62ba0aae3f9606"
 
     private static let udt = "udt_type_script"
     private static let udtSummary = "the UDT's type script: code_hash, hash_type, args (default: CKB)"
@@ -30,7 +49,7 @@ extension FiberCalls {
                 ("Fibb", FIBER_INVOICE_CURRENCY_FIBB), ("Fibt", FIBER_INVOICE_CURRENCY_FIBT),
                 ("Fibd", FIBER_INVOICE_CURRENCY_FIBD),
             ],
-            "must follow the node's chain: Fibb on mainnet, Fibt on testnet, Fibd on any other (default Fibd, which the other two refuse)"
+            "Fibb on mainnet, Fibt on testnet, Fibd on any other chain (default: by the node's chain, unlike the C function's)"
         ),
         .text(
             "payment_preimage", \.payment_preimage, .hash, secret: true,

@@ -219,6 +219,21 @@ extension NativeSuites {
             #expect(fake.state.withLock { $0.arguments }.isEmpty, "the node must not see the call")
         }
 
+        @Test(
+            "an invoice without a currency follows the node's chain",
+            arguments: [
+                ("0x92b197aa1fba0f63633922c61c92375c9c074a93e85963554f5499fe1450d0e5", "1"),
+                ("0x10639e0895502b5688a6be8cf69460d76541bfa4821629d86d62ba0aae3f9606", "2"), ("0x00", nil),
+            ] as [(String, String?)])
+        func currency(_ chain: String, _ currency: String?) {
+            let fake = FakeLibrary(output: Array(#"{"chain_hash":"\#(chain)"}"#.utf8))
+            _ = make("fiber.new_invoice", ["amount": "1"], fake)
+            #expect(fake.state.withLock { $0.arguments["currency"] } == currency)
+            #expect(fake.freedAll)
+            _ = make("fiber.new_invoice", ["amount": "1", "currency": "Fibd"], fake)
+            #expect(fake.state.withLock { $0.arguments["currency"] } == "3")
+        }
+
         @Test("a library of the first generation offers what it has, and the simulator's control only a simulator")
         func offers() {
             var library = FakeLibrary.library

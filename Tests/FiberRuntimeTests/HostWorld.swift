@@ -19,7 +19,7 @@ final class HostWorld {
     private var nextID: UInt64 = 1
 
     /// How long anything in these tests may take that is not meant to hang.
-    static let patience = Duration.seconds(20)
+    static let patience = Duration.seconds(60)
 
     /// Where the programs and libraries of this build are: beside the test bundle.
     static let products: String = {
@@ -32,7 +32,7 @@ final class HostWorld {
     init(
         library: String = HostWorld.simulator, config: String = HostWorld.config(),
         stopTimeout: Duration = .seconds(10),
-        secret: String = "correct horse", supervisorPID: pid_t = getpid(), key: String? = nil
+        secret: String = "correct horse", supervisorPID: pid_t = getpid(), key: String? = nil, behindShell: Bool = false
     ) throws {
         var template = Array("/tmp/nodebus-host-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template) else { throw SystemError.last("mkdtemp") }
@@ -52,9 +52,15 @@ final class HostWorld {
         let arguments = HostArguments(
             library: library, config: directory + "/node.yml", dataDirectory: directory + "/node", run: 7,
             supervisorPID: supervisorPID, stopTimeoutMilliseconds: stopTimeout.milliseconds)
+        var command = [HostWorld.products + "/nodebus-fiber"] + arguments.commandLine
+        if behindShell {
+            // A shell in the place of the supervisor, which can be killed while we still hold the link.
+            let words = command.map { $0 == String(supervisorPID) ? "$$" : "'\($0)'" }
+            command = ["/bin/sh", "-c", words.joined(separator: " ") + " & wait"]
+        }
         child = try ChildProcess.spawn(
-            path: HostWorld.products + "/nodebus-fiber", arguments: arguments.commandLine,
-            environment: ["SWIFT_BACKTRACE=enable=no"], standardOutput: output.raw, standardError: errors.raw,
+            path: command[0], arguments: Array(command.dropFirst()), environment: ["SWIFT_BACKTRACE=enable=no"],
+            standardOutput: output.raw, standardError: errors.raw,
             inherited: [pair.theirs.raw] + ring.inherited + [lock.raw, passphrase.raw])
         link = try SupervisorEnd(socket: pair.keepOurs())
     }
