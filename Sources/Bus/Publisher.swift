@@ -51,9 +51,7 @@ final class Publisher {
             case .batch(let batch): if try !publish(batch, until: end) { return true }
             case .announce(let kind, let payload): try announce(kind, payload)
             case .openJournal(let profile, let epoch, let head, let run):
-                let topic = Topic(profile: profile, source: Topic.supervisor, kind: "Heartbeat")
-                journals[profile] = Journal(
-                    epoch: epoch, head: head, run: run, topic: Array(topic.description.utf8))
+                open(profile, epoch, head, run)
             case .closeJournal(let profile): journals[profile] = nil
             case .missed(let profile, let epoch, let head): advance(profile, epoch, head)
             }
@@ -88,6 +86,14 @@ final class Publisher {
         advance(batch.profile, batch.epoch, batch.head)
         inbox.published(batch)
         return true
+    }
+
+    private func open(_ profile: Profile, _ epoch: String, _ head: Int64, _ run: Int64) {
+        // For a journal that is open, batches published since the caller read its head must not be taken back.
+        let known = journals[profile].flatMap { $0.epoch == epoch ? $0.head : nil } ?? 0
+        let topic = Topic(profile: profile, source: Topic.supervisor, kind: "Heartbeat")
+        journals[profile] = Journal(
+            epoch: epoch, head: max(head, known), run: run, topic: Array(topic.description.utf8))
     }
 
     private func advance(_ profile: Profile, _ epoch: String, _ head: Int64) {

@@ -64,7 +64,10 @@ public struct MethodDescription: Sendable, Equatable {
         if let stranger = members.first(where: { member in !parameters.contains { $0.name == member.key } }) {
             let known = parameters.map(\.name).joined(separator: ", ")
             let hint = parameters.isEmpty ? "\(name) takes no parameters" : "\(name) takes \(known)"
-            throw .parameter(stranger.key, "is unknown; \(hint)")
+            // The name may be as long as a request, and would come back twice.
+            let isLong = stranger.key.utf8.count > 100
+            throw .parameter(
+                isLong ? String(stranger.key.unicodeScalars.prefix(20)) + "…" : stranger.key, "is unknown; \(hint)")
         }
         var checked: [JSON.Member] = []
         for parameter in parameters {

@@ -86,6 +86,8 @@ struct CommandTests {
             #expect(error.data.contains(.init("path", .string(path))))
         }
         #expect(try client.call("bus.ping", ["x": 1]).error?.code == .invalidParams)
+        let long = try client.call("bus.ping", .object([.init(String(repeating: "k", count: 500_000), 1)])).error
+        #expect(long?.code == .invalidParams && (long?.message.utf8.count ?? 0) < 300)
         #expect(world.delivered.all.isEmpty)
     }
 

@@ -75,9 +75,15 @@ struct EventTests {
             (header, payload) = try subscriber.next(on: name)
             return payload["head"] == 44
         }
-        // A new run of the same journal.
-        world.bus.openJournal(profile: profile, epoch: "5f0c2a9e", head: 44, run: 8)
-        try eventually { try subscriber.next(on: name).header["run"] == 8 }
+        // A new run of the same journal, by a caller that read its head too early; then a new epoch.
+        world.bus.openJournal(profile: profile, epoch: "5f0c2a9e", head: 43, run: 8)
+        try eventually {
+            (header, payload) = try subscriber.next(on: name)
+            return header["run"] == 8
+        }
+        #expect(payload["head"] == 44)
+        world.bus.openJournal(profile: profile, epoch: "0badcafe", head: 7, run: 8)
+        try eventually { try subscriber.next(on: name).payload == ["epoch": "0badcafe", "head": 7] }
 
         world.bus.closeJournal(profile: profile)
         let bus = try world.subscriber(["bus/Heartbeat"])
@@ -94,7 +100,8 @@ struct EventTests {
         let (header, payload) = try subscriber.next(on: "bus/Heartbeat")
         #expect(header.members?.map(\.key) == ["v", "time", "source", "kind"])
         #expect(header["source"] == "bus" && header["kind"] == "Heartbeat")
-        #expect(payload == ["state": "ready", "network": "testnet", "account": "alice"])
+        #expect(
+            payload == ["state": "ready", "network": "testnet", "account": "alice", "interval_ms": 20])
         world.bus.openJournal(profile: try #require(world.profile), epoch: "5f0c2a9e", head: 3, run: 1)
         try eventually {
             let payload = try subscriber.next(on: "bus/Heartbeat").payload
