@@ -3,8 +3,8 @@ import ZeroMQ
 
 /// Calls methods of the bus, one after the other.
 ///
-/// It stands on a DEALER and matches replies by id, so a call that timed out does not disturb the next one, and it finds a supervisor that was
-/// restarted by itself.
+/// It stands on a DEALER and matches replies by id, so a call that timed out does not disturb the next one, and it
+/// finds a supervisor that was restarted by itself.
 public final class CommandClient {
     /// The bus's `max_request`, in bytes.
     public static let requestLimit = 1 << 20
@@ -24,20 +24,22 @@ public final class CommandClient {
         connection = try transport { () throws(ZeroMQError) in try Connection(endpoint, context) }
     }
 
-    /// One socket and what happens to its connection. One that ended is never used again: libzmq would connect by itself and send later what nobody
-    /// waits for any more.
+    /// One socket and what happens to its connection. One that ended is never used again: libzmq would connect by
+    /// itself and send later what nobody waits for any more.
     private struct Connection {
         let socket: Socket
         private let monitor: Monitor
         private var poller = Poller()
-        /// Whether it stands. A request is sent only then: that is how an absent supervisor shows. (ZMQ_IMMEDIATE would do the same, but it
-        /// throws away what was received and not read yet when a connection ends, and so the last word of a supervisor that goes down.)
+        /// Whether it stands. A request is sent only then: that is how an absent supervisor shows. (ZMQ_IMMEDIATE would
+        /// do the same, but it throws away what was received and not read yet when a connection ends, and so the last
+        /// word of a supervisor that goes down.)
         private(set) var stands = false
         private(set) var hasEnded = false
 
         init(_ endpoint: String, _ context: Context) throws(ZeroMQError) {
             var limits = SocketLimits()
-            // Replies are the supervisor's, which we trust: a native result has at most a host-link frame, and its JSON-RPC around it.
+            // Replies are the supervisor's, which we trust: a native result has at most a host-link frame, and its
+            // JSON-RPC around it.
             limits.maxMessageSize = (64 << 20) + 4096
             socket = try Socket(context, .dealer, limits: limits)
             monitor = try Monitor(of: socket)
@@ -60,7 +62,8 @@ public final class CommandClient {
 
     /// Calls a method and answers its result, as the very JSON text that came.
     ///
-    /// The supervisor is told `timeout` too (1 ms to an hour) and answers `timeout` itself; a second later we no longer wait for it.
+    /// The supervisor is told `timeout` too (1 ms to an hour) and answers `timeout` itself; a second later we no longer
+    /// wait for it.
     public func call(
         _ method: String, _ parameters: JSON = .object([]), timeout: Duration = .seconds(60)
     ) throws(ClientError) -> [UInt8] {
@@ -114,7 +117,8 @@ public final class CommandClient {
 
     private func reply(to method: String, by deadline: ContinuousClock.Instant) throws(ClientError) -> RPCReply? {
         while true {
-            // A supervisor that answers and goes away has answered: replies are looked at before the end of the connection.
+            // A supervisor that answers and goes away has answered: replies are looked at before the end of the
+            // connection.
             try transport { () throws(ZeroMQError) in try connection.look() }
             while let message = try transport({ () throws(ZeroMQError) in try connection.socket.receiveMessage() }) {
                 guard let last = message.frames.last, let (id, reply) = RPCReply.decode(last) else {

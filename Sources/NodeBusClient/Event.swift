@@ -27,7 +27,8 @@ public struct Event: Sendable, Equatable {
         topic == "bus/\(heartbeat)" || topic.hasSuffix("/\(Topic.supervisor)/\(heartbeat)")
     }
 
-    /// One line of JSON: `{"topic":…,"header":…,"payload":…}`, as in `events.read`. Line breaks between the values of a payload become spaces.
+    /// One line of JSON: `{"topic":…,"header":…,"payload":…}`, as in `events.read`. Line breaks between the values of a
+    /// payload become spaces.
     public var line: [UInt8] {
         var out: [UInt8] = Array(#"{"topic":"#.utf8)
         JSON.writeString(topic, to: &out)

@@ -3,9 +3,9 @@ import ZeroMQ
 
 /// Events without hole or repeat, from a position on: the journal read in pages, joined with what is published live.
 ///
-/// It subscribes first and reads then. From there on a `prev` that it does not know, or a heartbeat's head above what it has, is a hole, and it
-/// reads again. A supervisor that goes away is waited for. Events of one topic come in order; those of an account do too, but for a hole that
-/// is filled later than events of other topics came.
+/// It subscribes first and reads then. From there on a `prev` that it does not know, or a heartbeat's head above what
+/// it has, is a hole, and it reads again. A supervisor that goes away is waited for. Events of one topic come in order;
+/// those of an account do too, but for a hole that is filled later than events of other topics came.
 public final class EventStream {
     /// What the stream gives.
     public enum Item: Sendable, Equatable {
@@ -55,12 +55,13 @@ public final class EventStream {
     /// The bus's interval, once it is known.
     private var heartbeat: Duration?
 
-    /// Starts a stream of the events whose topic starts with one of `prefixes`, waiting at most a few seconds for the supervisor.
+    /// Starts a stream of the events whose topic starts with one of `prefixes`, waiting at most a few seconds for the
+    /// supervisor.
     ///
-    /// `since` is a seq of the account that the prefixes name, or of the active one: what came after it is given first. Without it the stream
-    /// starts now. `heartbeat` is the bus's interval, otherwise learnt from the first one; after three silent ones the
-    /// supervisor counts as lost. A position that the journal
-    /// does not have is refused (`history_truncated`, `history_changed`).
+    /// `since` is a seq of the account that the prefixes name, or of the active one: what came after it is given first.
+    /// Without it the stream starts now. `heartbeat` is the bus's interval, otherwise learnt from the first one; after
+    /// three silent ones the supervisor counts as lost. A position that the journal does not have is refused
+    /// (`history_truncated`, `history_changed`).
     public init(
         commands: CommandClient, events endpoint: String, prefixes: [String], since: Int64?,
         heartbeat: Duration? = nil, context: Context, queueLimit: Int32 = 10_000

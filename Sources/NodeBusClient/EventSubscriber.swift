@@ -1,7 +1,8 @@
 import Wire
 import ZeroMQ
 
-/// Receives what is published, as it comes: a slow reader loses messages at its high-water mark. `EventStream` makes up for that.
+/// Receives what is published, as it comes: a slow reader loses messages at its high-water mark. `EventStream` makes up
+/// for that.
 public final class EventSubscriber {
     /// What a subscriber can tell.
     public enum Delivery: Sendable, Equatable {
@@ -23,7 +24,8 @@ public final class EventSubscriber {
     private var poller = Poller()
     private var isWelcomeHeldBack = false
 
-    /// Subscribes to topics that start with one of `prefixes` (`""`: everything), and always to `bus/`. `queueLimit` is the high-water mark.
+    /// Subscribes to topics that start with one of `prefixes` (`""`: everything), and always to `bus/`. `queueLimit` is
+    /// the high-water mark.
     public init(endpoint: String, prefixes: [String], context: Context, queueLimit: Int32 = 10_000) throws(ClientError)
     {
         self.endpoint = endpoint
@@ -54,8 +56,8 @@ public final class EventSubscriber {
         }
     }
 
-    /// What has come already. Messages go first: those of a connection that ended were published before it did. But the welcome of a new
-    /// connection comes after the end of the old one.
+    /// What has come already. Messages go first: those of a connection that ended were published before it did. But the
+    /// welcome of a new connection comes after the end of the old one.
     private func ready() throws(ZeroMQError) -> Delivery? {
         if isWelcomeHeldBack {
             isWelcomeHeldBack = false

@@ -1,6 +1,6 @@
-// NodeBusClient: what a Swift program needs to use the bus. `CommandClient` calls methods, `EventSubscriber` receives what is published, and
-// `EventStream` joins both to a stream of events without hole or repeat. None of them waits without a deadline, and each belongs to one
-// thread. Start here; then read CommandClient.swift and EventStream.swift.
+// NodeBusClient: what a Swift program needs to use the bus. `CommandClient` calls methods, `EventSubscriber` receives
+// what is published, and `EventStream` joins both to a stream of events without hole or repeat. None of them waits
+// without a deadline, and each belongs to one thread. Start here; then read CommandClient.swift and EventStream.swift.
 
 import Wire
 import ZeroMQ
@@ -29,7 +29,8 @@ public enum ClientError: Error, Sendable, Equatable, CustomStringConvertible {
         case .lost(let endpoint, let method):
             "the supervisor at \(endpoint) went away before it answered \(method); whether it was done is not known"
         case .unanswered(let method, let after):
-            "the supervisor did not answer \(method) within \(after.components.seconds) s; whether it was done is not known"
+            "the supervisor did not answer \(method) within \(after.components.seconds) s; "
+                + "whether it was done is not known"
         case .refused(let error): error.description
         case .tooLarge(let bytes, let limit): "the request has \(bytes) bytes; the bus takes at most \(limit)"
         case .unreadable(let endpoint, let method): "what \(endpoint) answered to \(method) is no reply of this bus"

@@ -3,7 +3,8 @@ import Wire
 
 /// What `nodebus.yml` says, checked: every path absolute, every value possible. `load` is the only way to one.
 ///
-/// ConfigurationFile.swift holds the keys, their defaults and their ranges; ConfigurationEntry.swift how one value is read.
+/// ConfigurationFile.swift holds the keys, their defaults and their ranges; ConfigurationEntry.swift how one value is
+/// read.
 public struct Configuration: Sendable, Equatable {
     /// The file it was read from, absolute.
     public let file: String

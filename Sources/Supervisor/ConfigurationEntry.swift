@@ -118,7 +118,8 @@ struct ConfigurationEntry {
         return pairs.map { ($0.key, ConfigurationEntry(node: $0.value, path: join($0.name), faults: faults)) }
     }
 
-    /// A mapping with known keys. Every other key is a fault: with its reason when it is `refused`, else with the key that was meant.
+    /// A mapping with known keys. Every other key is a fault: with its reason when it is `refused`, else with the key
+    /// that was meant.
     func section(_ known: [String], refused: KeyValuePairs<String, String> = [:]) -> ConfigurationSection? {
         guard let pairs = node.mapping else {
             let sentence = "must be a mapping with the keys \(known.joined(separator: ", ")), not \(found)"
@@ -158,8 +159,8 @@ struct ConfigurationSection {
     }
 }
 
-/// `path` made absolute against an absolute directory, without `.`, `..` and double slashes, so that what is compared, measured and shown is
-/// one text.
+/// `path` made absolute against an absolute directory, without `.`, `..` and double slashes, so that what is compared,
+/// measured and shown is one text.
 func absolutePath(_ path: String, relativeTo directory: String) -> String {
     var parts: [Substring] = []
     for part in (path.hasPrefix("/") ? path : "\(directory)/\(path)").split(separator: "/") {

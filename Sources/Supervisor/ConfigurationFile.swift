@@ -4,9 +4,11 @@ import Wire
 import YAML
 
 extension Configuration {
-    /// Reads and checks a file, and starts or creates nothing. The error names every fault that can be found in one pass.
+    /// Reads and checks a file, and starts or creates nothing. The error names every fault that can be found in one
+    /// pass.
     ///
-    /// Relative paths in the file are relative to its directory. `programDirectory` is where `library: sim` is looked for.
+    /// Relative paths in the file are relative to its directory. `programDirectory` is where `library: sim` is looked
+    /// for.
     public static func load(
         path: String, programDirectory: String = Program.directory
     ) throws(ConfigurationError) -> Configuration {
@@ -116,7 +118,8 @@ struct ConfigurationFile {
             return nil
         }
         let path = String(text.dropFirst(6))
-        // libzmq gives these two a meaning of their own: the abstract namespace, which has no permissions, and a name of its choice.
+        // libzmq gives these two a meaning of their own: the abstract namespace, which has no permissions, and a name
+        // of its choice.
         guard !path.isEmpty, !path.hasPrefix("@"), path != "*", !path.hasSuffix("/") else {
             entry.fault("must name a file, such as \(example), not \(quoted(text))")
             return nil
@@ -198,10 +201,10 @@ struct ConfigurationFile {
         }
         // Without a sound list of networks its own faults are enough.
         guard let names = networks?.map(\.name), !names.contains(profile.network) else { return profile }
-        let hint = nearest(profile.network, among: names).map { "; did you mean \($0)?" }
-        entry.fault(
-            "the network \(profile.network) is not under networks\(hint ?? ", which has \(names.joined(separator: ", "))")"
-        )
+        let offer =
+            nearest(profile.network, among: names).map { "; did you mean \($0)?" }
+            ?? ", which has \(names.joined(separator: ", "))"
+        entry.fault("the network \(profile.network) is not under networks\(offer)")
         return nil
     }
 

@@ -12,8 +12,9 @@ public enum Program {
         return path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     }()
 
-    /// Begins this program anew with Swift's crash reporter off, unless it is: a report prints memory, and memory holds keys. The reporter is set
-    /// up before `main`, so it can only be turned off by the environment the program begins with. Signals that wait go on waiting.
+    /// Begins this program anew with Swift's crash reporter off, unless it is: a report prints memory, and memory holds
+    /// keys. The reporter is set up before `main`, so it can only be turned off by the environment the program begins
+    /// with. Signals that wait go on waiting.
     public static func turnOffCrashReports() {
         guard getenv("SWIFT_BACKTRACE").map({ String(cString: $0) }) != "enable=no" else { return }
         setenv("SWIFT_BACKTRACE", "enable=no", 1)

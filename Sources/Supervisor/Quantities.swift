@@ -1,4 +1,5 @@
-/// Durations as people write them in the configuration and on the command line: a whole number and a unit, `250ms`, `30s`, `5m`, `1h`, `7d`.
+/// Durations as people write them in the configuration and on the command line: a whole number and a unit, `250ms`,
+/// `30s`, `5m`, `1h`, `7d`.
 public enum Quantities {
     /// What a duration looks like, for error messages.
     public static let durationRule = "a whole number with a unit: 250ms, 30s, 5m, 1h or 7d"
@@ -33,7 +34,8 @@ public func nearest(_ word: String, among candidates: [String]) -> String? {
         .min { $0.distance < $1.distance }?.word
 }
 
-/// Insertions, deletions, changes and swaps of neighbours between two words (optimal string alignment). Long words are far from everything.
+/// Insertions, deletions, changes and swaps of neighbours between two words (optimal string alignment). Long words are
+/// far from everything.
 private func editDistance(_ left: [UInt8], _ right: [UInt8]) -> Int {
     guard left.count <= 64, right.count <= 64 else { return Int.max }
     var previous = [Int](repeating: 0, count: right.count + 1)

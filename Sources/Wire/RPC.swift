@@ -119,8 +119,8 @@ public enum RPCReply: Sendable, Equatable {
         return out
     }
 
-    /// Reads a reply that was received: its id, and the failure or the result as the very bytes that came (`.verbatim`); nil when it is no
-    /// JSON-RPC reply.
+    /// Reads a reply that was received: its id, and the failure or the result as the very bytes that came
+    /// (`.verbatim`); nil when it is no JSON-RPC reply.
     public static func decode(_ bytes: [UInt8]) -> (id: JSON, reply: RPCReply)? {
         guard let members = try? JSON.rawMembers(bytes[...]) else { return nil }
         func member(_ key: String) -> ArraySlice<UInt8>? { members.first { $0.key == key }?.text }

@@ -1,9 +1,11 @@
 extension JSON {
-    /// How deep a text of the bus may nest: a page of `events.read` holds whole events, each as deep as a native message may be.
+    /// How deep a text of the bus may nest: a page of `events.read` holds whole events, each as deep as a native
+    /// message may be.
     public static let replyDepthLimit = EventClass.depthLimit + 16
 
-    /// The members of the object that `text` is, each value as the very bytes that stand there: what a node said goes through untouched, also
-    /// where `parse` would refuse it (an event may repeat a member). A repeated name in this object itself is refused.
+    /// The members of the object that `text` is, each value as the very bytes that stand there: what a node said goes
+    /// through untouched, also where `parse` would refuse it (an event may repeat a member). A repeated name in this
+    /// object itself is refused.
     public static func rawMembers(
         _ text: ArraySlice<UInt8>
     ) throws(JSONError) -> [(key: String, text: ArraySlice<UInt8>)] {

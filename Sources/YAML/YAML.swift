@@ -1,6 +1,6 @@
-// YAML: a strict reader over libyaml for files that people write. It gives a tree in which every node knows its line and column, and
-// leaves meaning to the caller. What a configuration never needs and an attacker likes (aliases, tags, several documents, great depth) is
-// refused by name. Start here; then read Node.swift.
+// YAML: a strict reader over libyaml for files that people write. It gives a tree in which every node knows its line
+// and column, and leaves meaning to the caller. What a configuration never needs and an attacker likes (aliases, tags,
+// several documents, great depth) is refused by name. Start here; then read Node.swift.
 
 import CYAML
 
@@ -16,8 +16,8 @@ public enum YAML {
 
     /// Reads the one document in `bytes`, which must be UTF-8.
     ///
-    /// Errors name the first fault: what libyaml found, a duplicate key, a key that is not a scalar, an anchor, alias, tag or second
-    /// document, more than `sizeLimit` bytes or `depthLimit` levels, or no document at all.
+    /// Errors name the first fault: what libyaml found, a duplicate key, a key that is not a scalar, an anchor, alias,
+    /// tag or second document, more than `sizeLimit` bytes or `depthLimit` levels, or no document at all.
     public static func parse(_ bytes: [UInt8]) throws(YAMLError) -> Node {
         guard bytes.count <= sizeLimit else {
             throw YAMLError(line: 1, column: 1, problem: "\(bytes.count) bytes are too many; the limit is \(sizeLimit)")

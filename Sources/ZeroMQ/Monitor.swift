@@ -3,8 +3,8 @@ import Synchronization
 
 /// What happens to the connections of one socket (http://api.zeromq.org/4-3:zmq-socket-monitor).
 ///
-/// Belongs to the thread of its socket. Read it empty whenever `socket` is readable: what is not read is kept without limit, because a full
-/// queue here would stop libzmq's I/O thread.
+/// Belongs to the thread of its socket. Read it empty whenever `socket` is readable: what is not read is kept without
+/// limit, because a full queue here would stop libzmq's I/O thread.
 public final class Monitor {
     /// The socket that events come by, for a `Poller`.
     public let socket: Socket
@@ -29,7 +29,8 @@ public final class Monitor {
     /// The next event; nil when there is none now.
     public func next() throws(ZeroMQError) -> Event? {
         guard let message = try socket.receiveMessage() else { return nil }
-        // Frame 1: the event as UInt16 and its value as Int32, unaligned, in this machine's order. Frame 2: the endpoint.
+        // Frame 1: the event as UInt16 and its value as Int32, unaligned, in this machine's order. Frame 2: the
+        // endpoint.
         let numbers = message.frames[0]
         guard message.frames.count == 2, numbers.count == 6 else {
             throw ZeroMQError(code: EPROTO, call: "read", subject: "monitor event")
@@ -51,7 +52,8 @@ public final class Monitor {
         /// The endpoint it happened on.
         public let address: String
 
-        /// The connection it is about, for the kinds that have one. On `disconnected` it is already closed, and its number may be in use again.
+        /// The connection it is about, for the kinds that have one. On `disconnected` it is already closed, and its
+        /// number may be in use again.
         public var descriptor: Int32? {
             switch kind {
             case .connected, .listening, .accepted, .closed, .disconnected: value

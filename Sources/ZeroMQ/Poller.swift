@@ -41,7 +41,8 @@ public struct Poller {
     /// Changes what is waited for; empty: nothing for now.
     public mutating func setInterest(at index: Int, _ interest: Readiness) { items[index].events = interest.rawValue }
 
-    /// Waits until something is ready, at most `timeout`, and answers how many are: 0 when the time is up or a signal came.
+    /// Waits until something is ready, at most `timeout`, and answers how many are: 0 when the time is up or a signal
+    /// came.
     @discardableResult
     public mutating func wait(_ timeout: Duration) throws(ZeroMQError) -> Int {
         let milliseconds = Int(clampedMilliseconds(timeout))

@@ -60,8 +60,8 @@ public final class Socket {
         zmq_close(handle)
     }
 
-    /// Ends what a `Monitor` began. Always before either of the two is closed: libzmq's I/O thread waits for ever to tell an event to a monitor that
-    /// is gone, and a socket has events until it is reaped.
+    /// Ends what a `Monitor` began. Always before either of the two is closed: libzmq's I/O thread waits for ever to
+    /// tell an event to a monitor that is gone, and a socket has events until it is reaped.
     func endMonitoring() { zmq_socket_monitor(handle, nil, 0) }
 
     /// Sets a duration, in whole milliseconds, rounded up.
@@ -100,11 +100,13 @@ public final class Socket {
         try withEndpoint(endpoint, "bind") { zmq_bind(handle, $0) }
     }
 
-    /// Listens with a stream socket that already listens; libzmq closes it. `endpoint` only names it (and is what `unbind` takes).
+    /// Listens with a stream socket that already listens; libzmq closes it. `endpoint` only names it (and is what
+    /// `unbind` takes).
     public func bind(_ endpoint: String, usingListening descriptor: Int32) throws(ZeroMQError) {
         try set(ZMQ_USE_FD, "descriptor", descriptor)
         defer {
-            // Left set, the next bind would take the same descriptor, and libzmq 4.3.4 aborts on a tcp one. -1 is always taken.
+            // Left set, the next bind would take the same descriptor, and libzmq 4.3.4 aborts on a tcp one. -1 is
+            // always taken.
             try? set(ZMQ_USE_FD, "descriptor", Int32(-1))
         }
         try bind(endpoint)
@@ -143,8 +145,9 @@ public final class Socket {
 
     /// Sends one frame, copied by libzmq alone: frames up to 33 bytes cost no allocation.
     ///
-    /// `more` announces another frame of the same message. Without `wait`, false says that no peer can take it now; with it, that none could
-    /// within `.sendTimeout`, which must have been set, or that a signal came first. A false can come only for the first frame of a message.
+    /// `more` announces another frame of the same message. Without `wait`, false says that no peer can take it now;
+    /// with it, that none could within `.sendTimeout`, which must have been set, or that a signal came first. A false
+    /// can come only for the first frame of a message.
     @discardableResult
     public func send(_ bytes: UnsafeRawBufferPointer, more: Bool = false, wait: Bool = false) throws(ZeroMQError)
         -> Bool
@@ -177,8 +180,8 @@ public final class Socket {
         return true
     }
 
-    /// The next frame; nil when there is none now. With `wait`, nil says that none came within `.receiveTimeout`, which must have been set,
-    /// or that a signal came first. `source` asks for the frame's connection as well.
+    /// The next frame; nil when there is none now. With `wait`, nil says that none came within `.receiveTimeout`, which
+    /// must have been set, or that a signal came first. `source` asks for the frame's connection as well.
     public func receive(wait: Bool = false, source: Bool = false) throws(ZeroMQError) -> Frame? {
         var message = zmq_msg_t()
         zmq_msg_init(&message)
@@ -201,8 +204,8 @@ public final class Socket {
         return true
     }
 
-    /// All frames of the next message; nil as for `receive`. Frames beyond `frameLimit` are thrown away and `isTruncated` says so: libzmq
-    /// itself limits the size of a frame, not their number.
+    /// All frames of the next message; nil as for `receive`. Frames beyond `frameLimit` are thrown away and
+    /// `isTruncated` says so: libzmq itself limits the size of a frame, not their number.
     public func receiveMessage(frameLimit: Int = 16, wait: Bool = false) throws(ZeroMQError) -> Message? {
         guard var frame = try receive(wait: wait) else { return nil }
         var frames = [frame.bytes]
@@ -227,7 +230,8 @@ public struct Frame: Sendable, Equatable {
     public let bytes: [UInt8]
     /// Whether another frame of the same message follows.
     public let more: Bool
-    /// The descriptor of the connection it came by, when asked for and known. It may be closed at any time: for `shutdown(2)` at once only.
+    /// The descriptor of the connection it came by, when asked for and known. It may be closed at any time: for
+    /// `shutdown(2)` at once only.
     public let sourceDescriptor: Int32?
 
     /// A frame with all that is known of it.

@@ -1,14 +1,16 @@
-// ZeroMQ: a thin, safe wrapper over libzmq. A `Context` is shared by all threads; a `Socket`, its `Monitor` and a `Poller` belong to one
-// thread at a time, which the compiler holds us to since they are not Sendable. Nothing here waits without a deadline. Start here; then
-// read Socket.swift, SocketOption.swift, Poller.swift and Monitor.swift.
+// ZeroMQ: a thin, safe wrapper over libzmq. A `Context` is shared by all threads; a `Socket`, its `Monitor` and a
+// `Poller` belong to one thread at a time, which the compiler holds us to since they are not Sendable. Nothing here
+// waits without a deadline. Start here; then read Socket.swift, SocketOption.swift, Poller.swift and Monitor.swift.
 
 import CZeroMQ
 
 /// The I/O threads that serve all sockets made from it. One per process is usual.
 ///
-/// It ends when it and its sockets are no longer referenced, and then waits for at most the longest linger of those sockets.
+/// It ends when it and its sockets are no longer referenced, and then waits for at most the longest linger of those
+/// sockets.
 public final class Context: @unchecked Sendable {
-    // Safe: a libzmq context is documented as thread-safe (http://api.zeromq.org/4-3:zmq-ctx-new), and the pointer never changes.
+    // Safe: a libzmq context is documented as thread-safe (http://api.zeromq.org/4-3:zmq-ctx-new), and the pointer
+    // never changes.
     let handle: UnsafeMutableRawPointer
 
     /// A context with its own I/O threads.
@@ -31,8 +33,8 @@ public final class Context: @unchecked Sendable {
         while zmq_ctx_term(handle) != 0 && zmq_errno() == EINTR {}
     }
 
-    /// Makes every present and future operation on the sockets of this context fail with `ZeroMQError.isTerminated`, and so ends all their
-    /// waits, from any thread.
+    /// Makes every present and future operation on the sockets of this context fail with `ZeroMQError.isTerminated`,
+    /// and so ends all their waits, from any thread.
     public func terminate() { zmq_ctx_shutdown(handle) }
 }
 

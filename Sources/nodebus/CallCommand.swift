@@ -12,12 +12,12 @@ extension Command {
         name: "call", summary: "calls a method of the bus or the node", operands: "METHOD [NAME=VALUE … | JSON]",
         options: [.config, .commands, timeoutOption],
         details: """
-            Calls a method and prints its result as JSON: with line breaks on a terminal, else on one line. A refusal stands on
-            stderr. bus.methods lists what can be called.
+            Calls a method and prints its result as JSON: with line breaks on a terminal, else on one line. A refusal
+            stands on stderr. bus.methods lists what can be called.
 
-            Parameters are one JSON object, or NAME=VALUE each. A VALUE is JSON where it is an object, an array, a string in
-            JSON quotes, true, false, null or a whole number (from 2^53 on it goes as text); everything else is text. To send
-            a number or a word like true as text, quote it twice: description='"42"'.
+            Parameters are one JSON object, or NAME=VALUE each. A VALUE is JSON where it is an object, an array, a
+            string in JSON quotes, true, false, null or a whole number (from 2^53 on it goes as text); everything else
+            is text. To send a number or a word like true as text, quote it twice: description='"42"'.
 
             Examples:
               nodebus call bus.methods

@@ -6,8 +6,8 @@ extension Command {
         name: "check", summary: "reads the configuration and names everything that is wrong", operands: "",
         options: [.config],
         details: """
-            Reads the configuration and the files it names, and starts and changes nothing. Every fault is one line on stderr:
-            FILE:LINE:COLUMN: KEY: what is wrong, and what would be right.
+            Reads the configuration and the files it names, and starts and changes nothing. Every fault is one line on
+            stderr: FILE:LINE:COLUMN: KEY: what is wrong, and what would be right.
 
             Example:
               nodebus check --config /etc/nodebus/nodebus.yml

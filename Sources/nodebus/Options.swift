@@ -32,7 +32,8 @@ struct Options {
     private(set) var operands: [String] = []
     private(set) var asksForHelp = false
 
-    /// Options may stand anywhere, as `--name value` or `--name=value`; the last of a name counts; after `--` nothing is an option.
+    /// Options may stand anywhere, as `--name value` or `--name=value`; the last of a name counts; after `--` nothing
+    /// is an option.
     init(_ words: [String], of command: Command) throws(Failure) {
         self.command = command.name
         var rest = words[...]

@@ -8,9 +8,9 @@ extension Command {
         name: "run", summary: "runs the supervisor and its node until it is told to end", operands: "",
         options: [.config],
         details: """
-            Runs the supervisor in the foreground: it starts the node host, publishes events, takes commands, and starts the
-            node again when it dies. It says where the sockets are on stdout and what happens on stderr. SIGTERM, SIGINT
-            (Ctrl-C) and nodebus call bus.shutdown end it in order.
+            Runs the supervisor in the foreground: it starts the node host, publishes events, takes commands, and
+            starts the node again when it dies. It says where the sockets are on stdout and what happens on stderr.
+            SIGTERM, SIGINT (Ctrl-C) and nodebus call bus.shutdown end it in order.
 
             Example:
               nodebus run --config /etc/nodebus/nodebus.yml

@@ -8,8 +8,8 @@ extension Command {
     static let status = Command(
         name: "status", summary: "says what runs", operands: "", options: [.config, .commands, .json],
         details: """
-            Says what the supervisor and its node are doing, whatever they are busy with: one aligned line for each member of
-            what bus.status answers.
+            Says what the supervisor and its node are doing, whatever they are busy with: one aligned line for each
+            member of what bus.status answers.
 
             Examples:
               nodebus status

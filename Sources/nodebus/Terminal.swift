@@ -89,7 +89,8 @@ enum Colour: String {
     func paint(_ text: String) -> String { "\u{1b}[\(rawValue)m\(text)\u{1b}[0m" }
 }
 
-/// A text from outside with everything that a terminal would obey instead of show (controls, changes of direction) written as an escape.
+/// A text from outside with everything that a terminal would obey instead of show (controls, changes of direction)
+/// written as an escape.
 func visible(_ text: String) -> String {
     func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {

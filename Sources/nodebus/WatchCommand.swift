@@ -14,9 +14,10 @@ extension Command {
         name: "watch", summary: "prints events as they come", operands: "[PREFIX …]",
         options: [.config, .commands, .events, sinceOption, countOption, .json],
         details: """
-            Prints events whose topic (NETWORK/ACCOUNT/SOURCE/Kind) starts with one of the prefixes, one line each, without hole
-            or repeat: what is lost on the way is read from the journal. Without a prefix it prints everything but heartbeats.
-            A supervisor that goes away is said on stderr and waited for. Ctrl-C ends it (exit code 130).
+            Prints events whose topic (NETWORK/ACCOUNT/SOURCE/Kind) starts with one of the prefixes, one line each,
+            without hole or repeat: what is lost on the way is read from the journal. Without a prefix it prints
+            everything but heartbeats. A supervisor that goes away is said on stderr and waited for. Ctrl-C ends it
+            (exit code 130).
 
             With --json a line is {"topic":…,"header":…,"payload":…}, header and payload as they were published.
 

@@ -1,5 +1,6 @@
-// nodebus: the supervisor and the command line that talks to it. Every command is one value of `Command`, in a file of its own; Command.swift
-// says what a command is, Options.swift how its words are read, Terminal.swift how it prints. Start here; then read Command.swift.
+// nodebus: the supervisor and the command line that talks to it. Every command is one value of `Command`, in a file of
+// its own; Command.swift says what a command is, Options.swift how its words are read, Terminal.swift how it prints.
+// Start here; then read Command.swift.
 
 import Glibc
 import Linux

@@ -3,8 +3,8 @@ import Linux
 import Wire
 import ZeroMQ
 
-/// The wire contract without a supervisor: a journal in memory, a PUB and a ROUTER socket on a thread of their own. A test says what is said, what
-/// of it is lost on the way, and what is answered.
+/// The wire contract without a supervisor: a journal in memory, a PUB and a ROUTER socket on a thread of their own. A
+/// test says what is said, what of it is lost on the way, and what is answered.
 final class FakeBus: Sendable {
     struct Spoken: Sendable, Equatable {
         let topic: String

@@ -126,7 +126,8 @@ struct WatchTests {
 
     /// What the program prints on a terminal of 100 columns.
     private func onTerminal(_ arguments: [String], _ environment: [String]) throws -> String {
-        // Swift's Glibc lacks posix_openpt and its relatives; these are the two requests behind them (asm-generic/ioctls.h).
+        // Swift's Glibc lacks posix_openpt and its relatives; these are the two requests behind them
+        // (asm-generic/ioctls.h).
         let master = try Descriptor.open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (unlocked, number): (Int32, Int32) = (0, 0)
         #expect(ioctl(master.raw, UInt(0x4004_5431), &unlocked) == 0)

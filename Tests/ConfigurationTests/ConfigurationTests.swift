@@ -96,7 +96,8 @@ struct ConfigurationTests {
               stop_timeout: 1s
               call_timeout: 1s
               hang_timeout: 1s
-              restart: {first: 1ms, factor: 1.5, max: 1h, jitter: 0, limit: 100000, window: 7d, stable: 100ms, then_every: 0}
+              restart:
+                {first: 1ms, factor: 1.5, max: 1h, jitter: 0, limit: 100000, window: 7d, stable: 100ms, then_every: 0}
             journal: {durability: full}
             """)
         #expect(configuration.root == "/srv/nodebus/x/y")
