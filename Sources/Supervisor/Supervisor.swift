@@ -62,6 +62,8 @@ public final class Supervisor {
             deliver: { request in
                 if request.method == "events.read" { reader.put(request) } else { inbox.put(.request(request)) }
             })
+        // Until the host has said hello its methods are those of a node that does not run, not unknown ones.
+        bus.describe(source: ground.network.host.rawValue, [])
         board.update {
             $0.profile = configuration.start
             $0.isSimulated = ground.network.isSimulated
