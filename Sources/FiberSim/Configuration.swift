@@ -121,7 +121,7 @@ enum Chain: Sendable, Equatable {
             do {
                 self = .development(
                     digest: SimulatedDigest.of([try Descriptor.open(path, O_RDONLY).readAll()]))
-            } catch  where name == "dev" && error.code == ENOENT {
+            } catch let error where name == "dev" && error.code == ENOENT {
                 self = .development(digest: SimulatedDigest.of([Array("the simulated development chain".utf8)]))
             } catch {
                 throw Refusal.startup("failed to load chain spec: \(path): \(error.reason) (os error \(error.code))")

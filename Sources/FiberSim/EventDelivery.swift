@@ -55,7 +55,6 @@ final class EventDelivery: Sendable {
         event.withUnsafeBytes { if let base = $0.baseAddress { memcpy(buffer, base, size) } }
         buffer.storeBytes(of: 0, toByteOffset: size, as: UInt8.self)
         sink(UnsafePointer(buffer.assumingMemoryBound(to: CChar.self)))
-        memset(buffer, 0xDD, size)
-        free(buffer)
+        Spoiled.discard(buffer, count: size)
     }
 }

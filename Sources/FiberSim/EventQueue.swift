@@ -14,8 +14,8 @@ struct EventSink: @unchecked Sendable {
 /// The queue between the node and the program's callback, and the one thread that empties it.
 ///
 /// Callbacks are strictly serial. A callback that blocks stalls the queue, and when the queue is full the node itself
-/// waits, as the real one does. Each event lies in memory of its own that is overwritten and freed as soon as the
-/// callback has returned.
+/// waits, as the real one does. Each event lies in memory of its own that is overwritten as soon as the callback has
+/// returned.
 final class EventQueue: Sendable {
     /// As many events as the real node's queue holds.
     static let capacity = 4000

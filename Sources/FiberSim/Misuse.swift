@@ -45,8 +45,24 @@ enum LentStrings {
             misuse(
                 "fiber_string_free of a pointer that is not a live string of this library (freed twice, or not ours)")
         }
-        memset(string, 0xDD, strlen(string))
-        free(string)
+        Spoiled.discard(string, count: strlen(string))
+    }
+}
+
+/// Memory that a program must not look at any more.
+enum Spoiled {
+    // The last one stays until the next comes. Freed at once, the overwriting would be dead code to the compiler, which
+    // leaves it out; and the program would see what comes after instead of what is wrong.
+    private static let last = Lock<UInt>(0)
+
+    /// Overwrites `count` bytes of memory from malloc with 0xDD, and frees it after the next that is discarded.
+    static func discard(_ memory: UnsafeMutableRawPointer, count: Int) {
+        memset(memory, 0xDD, count)
+        let previous = last.withLock { last in
+            defer { last = UInt(bitPattern: memory) }
+            return last
+        }
+        free(UnsafeMutableRawPointer(bitPattern: previous))
     }
 }
 

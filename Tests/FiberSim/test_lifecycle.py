@@ -425,9 +425,8 @@ class Misuse(FreshCase):
 
         def hook(pointer, event):
             if kept:
-                # The memory is freed too; what stands there is the overwriting or what came after it, never the event.
                 address, text = kept[-1]
-                whole.append(ctypes.string_at(address, len(text))[16:] == text[16:])
+                whole.append(ctypes.string_at(address, len(text)) != b"\xdd" * len(text))
             kept.append((ctypes.addressof(pointer.contents), ctypes.string_at(pointer)))
         node.hook = hook
         node.start()
@@ -436,4 +435,14 @@ class Misuse(FreshCase):
         self.assertGreater(len(whole), 5)
         self.assertNotIn(True, whole)
         address, text = kept[-1]
-        self.assertIn(b"\xdd" * 8, ctypes.string_at(address, len(text)))
+        self.assertEqual(ctypes.string_at(address, len(text)), b"\xdd" * len(text))
+
+    @fresh
+    def test_a_string_is_overwritten_when_it_is_freed(self, library):
+        node = self.node(library)
+        out = ctypes.c_void_p()
+        library.fiber_node_info(node.handle, ctypes.byref(out))
+        node.stop()
+        text = ctypes.string_at(out.value)
+        library.fiber_string_free(out)
+        self.assertEqual(ctypes.string_at(out.value, len(text)), b"\xdd" * len(text))
