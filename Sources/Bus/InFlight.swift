@@ -19,6 +19,8 @@ struct InFlight {
     init(_ settings: BusSettings) { self.settings = settings }
 
     var count: Int { requests.count }
+    /// Places in the heap, of those in here and of some that were answered.
+    var heapCount: Int { heap.count }
     var all: [PendingRequest] { requests.values.sorted { $0.number < $1.number } }
 
     /// When the first deadline passes, or a little earlier.

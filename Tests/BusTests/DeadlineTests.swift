@@ -143,11 +143,7 @@ struct DeadlineTests {
         for number in UInt64(0)..<65536 {
             let deadline = base + .milliseconds(Int64.random(in: 0...100_000))
             deadlines[number] = deadline
-            table.insert(
-                PendingRequest(
-                    number: number, request: RPCRequest(id: 1, method: "fiber.node_info"), parameters: [:],
-                    description: World.hosted[1], deadline: deadline,
-                    client: ClientIdentity([UInt8(number % 100)]), envelope: [], size: 10, inbox: inbox))
+            table.insert(request(number, deadline, inbox))
         }
         #expect(table.refusal(ClientIdentity([200]), size: 1)?.code == .overloaded)
         for number in deadlines.keys.shuffled().prefix(60000) {
@@ -155,6 +151,7 @@ struct DeadlineTests {
             deadlines[number] = nil
         }
         #expect(table.count == deadlines.count)
+        #expect(table.heapCount <= 2 * table.count)
         #expect(table.refusal(ClientIdentity([200]), size: 1) == nil)
         var now = base
         while !deadlines.isEmpty {
@@ -169,5 +166,29 @@ struct DeadlineTests {
         }
         #expect(table.count == 0)
         #expect(table.nextDeadline == nil)
+    }
+
+    @Test("an answer that is on its way is not overtaken by the deadline, and the right to answer goes once")
+    func oneAnswer() throws {
+        let inbox = try Inbox(byteLimit: 1)
+        let answered = request(1, .now, inbox)
+        answered.answer(.result([:]))
+        #expect(answered.giveUp() == nil)
+        #expect(!answered.claim())
+        let claimed = request(2, .now, inbox)
+        #expect(claimed.claim())
+        #expect(claimed.giveUp() == .unknown)
+        claimed.answer(.result([:]))
+        let queued = request(3, .now, inbox)
+        #expect(queued.giveUp() == .notStarted)
+        #expect(queued.giveUp() == nil)
+        #expect(inbox.takeReplies().map(\.number) == [1])
+    }
+
+    private func request(_ number: UInt64, _ deadline: Instant, _ inbox: Inbox) -> PendingRequest {
+        PendingRequest(
+            number: number, request: RPCRequest(id: 1, method: "fiber.node_info"), parameters: [:],
+            description: World.hosted[1], deadline: deadline, client: ClientIdentity([UInt8(number % 100)]),
+            envelope: [], size: 10, inbox: inbox)
     }
 }

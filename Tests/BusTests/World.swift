@@ -221,6 +221,15 @@ final class RawPeer {
         _ = bytes.withUnsafeBytes { send(descriptor.raw, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
     }
 
+    /// Shakes hands as a subscriber (ZMTP 3.0, rfc.zeromq.org/spec/23), and waits for the welcome, without which what
+    /// follows would be taken for a part of the handshake.
+    func subscribeByHand() {
+        let ready = Array("\u{5}READY\u{b}Socket-Type\u{0}\u{0}\u{0}\u{4}XSUB".utf8)
+        let signature: [UInt8] = [0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0]
+        write(signature + Array("NULL".utf8) + [UInt8](repeating: 0, count: 48) + [4, UInt8(ready.count)] + ready)
+        #expect(hears("bus/Welcome"))
+    }
+
     /// Whether the other side hangs up within ten seconds.
     func isHungUp() -> Bool { !listen { _ in false } }
 
