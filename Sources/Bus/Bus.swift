@@ -84,8 +84,8 @@ public final class Bus: Sendable {
     /// Publishes `bus/<kind>`, which no journal holds, after everything handed over before it.
     public func announce(kind: String, payload: JSON) { inbox.order(.announce(kind: kind, payload: payload)) }
 
-    /// From now on heartbeats tell the position of this journal, from `head` on; `run` is the node's start. For one that
-    /// is open, a new run or epoch; its head does not go back within an epoch.
+    /// From now on heartbeats tell the position of this journal, from `head` on; `run` is the node's start. For one
+    /// that is open, a new run or epoch; its head does not go back within an epoch.
     public func openJournal(profile: Profile, epoch: String, head: Int64, run: Int64) {
         inbox.order(.openJournal(profile, epoch: epoch, head: head, run: run))
     }

@@ -51,8 +51,8 @@ public struct BusSettings: Sendable {
     /// How long it does at most.
     public var publishTimeout = Duration.seconds(10)
 
-    /// How long a caller waits that does not say so itself, by method; all others: `callTimeout`. A long poll may take a
-    /// minute, and its page some time after that.
+    /// How long a caller waits that does not say so itself, by method; all others: `callTimeout`. A long poll may take
+    /// a minute, and its page some time after that.
     public var methodTimeouts: [String: Duration] = ["events.read": .seconds(90)]
     /// How long a caller waits that does not say so itself.
     public var callTimeout = Duration.seconds(60)

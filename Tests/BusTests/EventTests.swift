@@ -231,7 +231,7 @@ struct EventTests {
             try client.expectPong()
             slowest = max(slowest, Instant.now - start)
         }
-        #expect(slowest < .milliseconds(500))
+        #expect(slowest < .seconds(2))
         #expect(published.withLock { $0 } > before + 10_000)
     }
 

@@ -149,7 +149,7 @@ struct LimitTests {
             slowest = max(slowest, Instant.now - before)
         }
         #expect(world.bus.repliesDropped >= 1000)
-        #expect(slowest < .milliseconds(500))
+        #expect(slowest < .seconds(2))
     }
 
     @Test("replies to a client that has gone are forgotten")
