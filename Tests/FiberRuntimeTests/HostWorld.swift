@@ -58,8 +58,11 @@ final class HostWorld {
             let words = command.map { $0 == String(supervisorPID) ? "$$" : "'\($0)'" }
             command = ["/bin/sh", "-c", words.joined(separator: " ") + " & wait"]
         }
+        // A sanitizer's reports on the host go where those on the tests go.
+        let sanitizer = ProcessInfo.processInfo.environment["TSAN_OPTIONS"].map { ["TSAN_OPTIONS=\($0)"] } ?? []
         child = try ChildProcess.spawn(
-            path: command[0], arguments: Array(command.dropFirst()), environment: ["SWIFT_BACKTRACE=enable=no"],
+            path: command[0], arguments: Array(command.dropFirst()),
+            environment: ["SWIFT_BACKTRACE=enable=no"] + sanitizer,
             standardOutput: output.raw, standardError: errors.raw,
             inherited: [pair.theirs.raw] + ring.inherited + [lock.raw, passphrase.raw])
         link = try SupervisorEnd(socket: pair.keepOurs())
