@@ -7,14 +7,13 @@ import Wire
 
 /// Takes the node's events from the library's callback into the ring. It copies and returns: nothing here calls the library, throws or allocates.
 final class EventSink: Sendable {
-    private let ring: RingWriter
-    /// The library promises one callback at a time; the ring must not depend on it.
-    private let writing = Lock(())
+    /// Locked, since the library only promises that callbacks come one at a time, and the ring must not depend on it.
+    private let ring: Lock<RingWriter>
     private let networkStopped = Atomic<Bool>(false)
     private let onNetworkStopped: @Sendable () -> Void
 
     init(ring: RingWriter, onNetworkStopped: @escaping @Sendable () -> Void) {
-        self.ring = ring
+        self.ring = Lock(ring)
         self.onNetworkStopped = onNetworkStopped
     }
 
@@ -33,7 +32,7 @@ final class EventSink: Sendable {
     private func take(_ json: UnsafePointer<CChar>?) {
         // A NULL message is kept as an empty one, so that it shows as Malformed instead of vanishing.
         let bytes = UnsafeRawBufferPointer(start: json, count: json.map { strlen($0) } ?? 0)
-        writing.withLock { _ in ring.write(bytes, timeMicroseconds: WallClock.microseconds) }
+        ring.withLock { $0.write(bytes, timeMicroseconds: WallClock.microseconds) }
         // The word first, since it is cheap and nearly always absent.
         guard let json, strstr(json, "NetworkStopped") != nil, EventClass.of(bytes) == .kind("NetworkStopped") else {
             return

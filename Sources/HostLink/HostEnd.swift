@@ -4,7 +4,8 @@ import Linux
 /// The host's end of the call channel. One thread reads; any thread sends.
 public final class HostEnd: Sendable {
     private let socket: Descriptor
-    private let sending = Lock(())
+    /// Whether every frame so far went out whole. After one that did not, nothing the supervisor could read may follow.
+    private let isWhole = Lock(true)
     private let incoming = Lock(FrameBuffer())
 
     /// Takes over the inherited socket.
@@ -17,17 +18,16 @@ public final class HostEnd: Sendable {
     @discardableResult
     public func send(_ message: HostMessage) -> Bool {
         let bytes = message.frame.bytes
-        return sending.withLock { _ in
+        return isWhole.withLock { isWhole in
             var done = 0
-            while done < bytes.count {
+            while isWhole, done < bytes.count {
                 let count = bytes.withUnsafeBytes {
                     Glibc.send(socket.raw, $0.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL))
                 }
                 if count < 0 && errno == EINTR { continue }
-                guard count > 0 else { return false }
-                done += count
+                if count > 0 { done += count } else { isWhole = false }
             }
-            return true
+            return isWhole
         }
     }
 

@@ -8,13 +8,15 @@ import Glibc
 /// Not `Synchronization.Mutex`: correct uses of it are reported as races by ThreadSanitizer with this toolchain, `pthread_mutex_t` is
 /// understood. Never hold it across a native call or a disk write.
 public final class Lock<Value>: @unchecked Sendable {
-    // Safe: `value` is touched only between lock and unlock of `mutex`, which has a stable address of its own.
-    private var value: Value
+    // Safe: `kept` is touched only between lock and unlock of `mutex`, which has a stable address of its own.
+    // Never without a size: a member that has none (Void) lies at the object's own address, and ThreadSanitizer takes its changes for changes
+    // of the object.
+    private var kept: (value: Value, size: UInt8)
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
 
     /// A lock around `value`.
     public init(_ value: sending Value) {
-        self.value = value
+        kept = (value, 0)
         mutex = .allocate(capacity: 1)
         mutex.initialize(to: pthread_mutex_t())
         let status = pthread_mutex_init(mutex, nil)
@@ -32,6 +34,6 @@ public final class Lock<Value>: @unchecked Sendable {
     {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
-        return try body(&value)
+        return try body(&kept.value)
     }
 }
