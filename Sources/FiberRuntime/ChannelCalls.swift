@@ -6,8 +6,9 @@ extension FiberCalls {
         NativeCall(
             "open_channel",
             """
-            Asks a connected peer for a channel. Success starts the negotiation: ChannelReady tells that it came to stand, ChannelFundingAborted or \
-            a failure_detail that it did not. (commitment_delay_epoch is not offered: the node refuses whatever is given.)
+            Asks a connected peer for a channel. Success starts the negotiation: ChannelReady tells that it came to \
+            stand, ChannelFundingAborted or a failure_detail that it did not. (commitment_delay_epoch is not offered: \
+            the node refuses whatever is given.)
             """,
             options: FiberOpenChannelOptions.sized, fields: openChannel, output: .text("temporary_channel_id"),
             result: "temporary_channel_id", effect: .money,
@@ -48,7 +49,7 @@ extension FiberCalls {
             "what we put in, in shannons: at least 99 CKB, which stay locked as reserve; of a UDT, its raw units"),
         .flag("public", \.public_, has: \.has_public, "announced for routing (default true, with one_way false)"),
         .flag(
-            "one_way", \.one_way, has: \.has_one_way, "pays in one direction only, and is never public (default false)"),
+            "one_way", \.one_way, has: \.has_one_way, "pays in one direction only, never public (default false)"),
         .json(
             udt, \.funding_udt_type_script_json, .object,
             "the UDT's type script: code_hash, hash_type, args (default: a CKB channel)"),
@@ -72,14 +73,15 @@ extension FiberCalls {
             has: \.has_tlc_fee_proportional_millionths, "our fee for forwarding, in millionths (default 1000)"),
         .amount(
             "max_tlc_value_in_flight", \.max_tlc_value_in_flight, has: \.has_max_tlc_value_in_flight, udtWhen: udt,
-            "the most that may be in flight, in shannons or raw UDT units; fixed for the channel's life (default: no limit)"
+            "the most that may be in flight, in shannons or raw UDT units; fixed for its life (default: no limit)"
         ),
         .integer(
             "max_tlc_number_in_flight", \.max_tlc_number_in_flight, has: \.has_max_tlc_number_in_flight, in: 0...253,
             "how many payments may be in flight; fixed for the channel's life (default 125)"),
     ]
 
-    /// A one-way channel cannot be public, and public is the native default: asking for one_way alone would always fail.
+    /// A one-way channel cannot be public, and public is the native default: asking for one_way alone would always
+    /// fail.
     @Sendable private static func checkVisibility(_ given: JSON, _ options: inout FiberOpenChannelOptions)
         throws(BusError)
     {

@@ -5,7 +5,8 @@ import Linux
 import Synchronization
 import Wire
 
-/// Takes the node's events from the library's callback into the ring. It copies and returns: nothing here calls the library, throws or allocates.
+/// Takes the node's events from the library's callback into the ring. It copies and returns: nothing here calls the
+/// library, throws or allocates.
 final class EventSink: Sendable {
     /// Locked, since the library only promises that callbacks come one at a time, and the ring must not depend on it.
     private let ring: Lock<RingWriter>

@@ -1,8 +1,8 @@
 import CFiber
 import Wire
 
-/// The node's calls as the bus offers them, each described and bound in one place. A new one is one entry here and, for a function not used yet, one
-/// line in `Library`.
+/// The node's calls as the bus offers them, each described and bound in one place. A new one is one entry here and,
+/// for a function not used yet, one line in `Library`.
 ///
 /// Where a native default is a trap, ours differs and the parameter says so.
 enum FiberCalls {

@@ -1,13 +1,15 @@
-// FiberRuntime: the host process of a Fiber node (design 2.3). It loads the native library, tells the supervisor what it can do, starts the node, makes
-// calls for the supervisor, puts every event into the ring, and stops the node. Read FiberHost (the main thread), NativeThread (where the
-// library is called) and EventSink (where it calls us); then NativeCall and FiberCalls for what is offered on the bus.
+// FiberRuntime: the host process of a Fiber node. It loads the native library, tells the supervisor what
+// it can do, starts the node, makes calls for the supervisor, puts every event into the ring, and stops the node.
+// Read FiberHost (the main thread), NativeThread (where the library is called) and EventSink (where it calls us);
+// then NativeCall and FiberCalls for what is offered on the bus.
 
 import Glibc
 import HostLink
 import Linux
 import Wire
 
-/// The main thread: it waits for the supervisor, for signals and for the native thread, never inside native code, so that a node that hangs cannot keep the process.
+/// The main thread: it waits for the supervisor, for signals and for the native thread, never inside native code, so
+/// that a node that hangs cannot keep the process.
 final class FiberHost {
     private let arguments: HostArguments
     private let signals: SignalDescriptor
@@ -47,7 +49,8 @@ final class FiberHost {
     }
 
     private func step() {
-        // A link that ended stays readable for ever; while stopping nothing from it matters but calls to refuse, which die with it.
+        // A link that ended stays readable for ever; while stopping nothing from it matters but calls to refuse,
+        // which die with it.
         var entries = [
             pollfd(fd: isStopping ? -1 : link.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: signals.raw, events: Int16(POLLIN), revents: 0),
@@ -71,8 +74,8 @@ final class FiberHost {
 
     private var isStopping: Bool { if case .stopping = phase { true } else { false } }
 
-    /// How long the next wait may be, in milliseconds: while a stop waits for a start, short enough to see what the start is doing, past the
-    /// deadline too.
+    /// How long the next wait may be, in milliseconds: while a stop waits for a start, short enough to see what the
+    /// start is doing, past the deadline too.
     private var timeout: Int32 {
         guard case .stopping(let deadline, _, let duringStart) = phase else { return -1 }
         let rest = deadline.millisecondsFromNow()
@@ -102,7 +105,8 @@ final class FiberHost {
             phase = .running
             link.send(.ready)
         case (.started, .stopping(let deadline, let exit, _)):
-            // The stop stands in the native thread's queue already. Where fragile work took the start past the deadline, it gets its time anew.
+            // The stop stands in the native thread's queue already. Where fragile work took the start past the
+            // deadline, it gets its time anew.
             let now = Instant.now
             let rest = deadline > now ? deadline : now + stopTimeout
             phase = .stopping(deadline: rest, exit: exit, duringStart: false)
@@ -116,7 +120,8 @@ final class FiberHost {
         }
     }
 
-    /// Orders the stop, once: what comes after the first order changes neither its deadline nor how the process will end.
+    /// Orders the stop, once: what comes after the first order changes neither its deadline nor how the process will
+    /// end.
     private func beginStop(_ exit: HostExit, _ cause: String) {
         let duringStart: Bool
         switch phase {

@@ -1,9 +1,10 @@
 import Glibc
 import Linux
 
-/// Work inside `fiber_start` that must not be cut off: the encryption of a plaintext `ckb/key`, which the library writes in place, and a migration of the
-/// store. The library says nothing of either, so both are told from the files: a key that was plaintext when the start began and is not encrypted
-/// yet, and a store whose files still change.
+/// Work inside `fiber_start` that must not be cut off: the encryption of a plaintext `ckb/key`, which the library
+/// writes in place, and a migration of the store. The library says nothing of either, so both are told from the
+/// files: a key that was plaintext when the start began and is not encrypted yet, and a store whose files still
+/// change.
 ///
 /// A stop that meets such work gets `limit` on top of its deadline, and no more: a start that hangs must end too.
 struct FragileWork {

@@ -1,4 +1,5 @@
-/// How the host process ends. The exit status tells the supervisor (and whoever reads its log) why there is no node any more.
+/// How the host process ends. The exit status tells the supervisor (and whoever reads its log) why there is no node
+/// any more.
 public enum HostExit: Int32, Sendable, CaseIterable {
     /// The node was stopped in order.
     case stopped = 0
@@ -8,7 +9,8 @@ public enum HostExit: Int32, Sendable, CaseIterable {
     case startFailed = 40
     /// The native library could not be loaded; the fatal before it names what is missing.
     case libraryNotLoadable = 41
-    /// What came over the link, or what was inherited, is not what a supervisor sends. A node that ran was stopped in order first.
+    /// What came over the link, or what was inherited, is not what a supervisor sends. A node that ran was stopped in
+    /// order first.
     case linkBroken = 42
     /// The stop took longer than the stop timeout; native code was left in the middle of whatever it did.
     case stopTimedOut = 43

@@ -45,10 +45,12 @@ public enum HostProcess {
         _ = bytes.withUnsafeBytes { write(2, $0.baseAddress, $0.count) }
     }
 
-    /// Ends the process at once, past exit handlers and destructors: a node's threads may still be running in what they would take down.
+    /// Ends the process at once, past exit handlers and destructors: a node's threads may still be running in what
+    /// they would take down.
     static func end(_ exit: HostExit, _ line: String) -> Never {
         say(line)
-        // What a node that stopped has printed may still be in a buffer; of one that did not, a thread may hold the buffer's lock.
+        // What a node that stopped has printed may still be in a buffer; of one that did not, a thread may hold the
+        // buffer's lock.
         if exit == .stopped { fflush(nil) }
         _exit(exit.rawValue)
     }
@@ -70,7 +72,8 @@ public enum HostProcess {
         return Descriptor(taking: raw)
     }
 
-    /// The longest wait for a supervisor that takes no bytes, though its main thread never waits: after that it counts as gone.
+    /// The longest wait for a supervisor that takes no bytes, though its main thread never waits: after that it
+    /// counts as gone.
     private static func boundSends(_ raw: Int32) {
         var limit = timeval(tv_sec: 10, tv_usec: 0)
         setsockopt(raw, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -91,8 +94,9 @@ public enum HostProcess {
         }
     }
 
-    /// Puts the passphrase where the library looks for it. Here and not in the supervisor's spawn: /proc/PID/environ shows what a process was
-    /// started with, not what it set since. Before the first native call: setenv is not safe beside running threads.
+    /// Puts the passphrase where the library looks for it. Here and not in the supervisor's spawn: /proc/PID/environ
+    /// shows what a process was started with, not what it set since. Before the first native call: setenv is not safe
+    /// beside running threads.
     private static func takeSecret() {
         let file = inherited(HostArguments.Inherited.secret, "the passphrase's file")
         guard var secret = try? file.readAll(limit: 64 << 10) else {

@@ -1,8 +1,9 @@
 import CFiber
 import Glibc
 
-/// The native library as its functions. Those of the first generation are there or the library is refused; of the later ones (reference: symbols
-/// came in three generations) each may be missing, and the method that needs it is then not offered.
+/// The native library as its functions. Those of the first generation are there or the library is refused; of the
+/// later ones each may be missing, and the method that needs it is
+/// then not offered.
 public struct Library: @unchecked Sendable {
     // Safe: function pointers of a library that is never unloaded; they never change after the initialiser.
     var version: fiber_version_fn
@@ -30,7 +31,8 @@ public struct Library: @unchecked Sendable {
         return String(cString: text)
     }
 
-    /// Loads the library at `path` and looks its functions up. It is never unloaded: the node's threads may outlive any moment we could choose.
+    /// Loads the library at `path` and looks its functions up. It is never unloaded: the node's threads may outlive
+    /// any moment we could choose.
     public static func load(_ path: String) throws(LibraryError) -> Library {
         let handle = try LibraryFile(path: path).open()
         var symbols = Symbols(path: path, handle: handle)

@@ -21,12 +21,13 @@ public struct LibraryError: Error, Sendable, Equatable, CustomStringConvertible 
     }
 }
 
-/// The library's file, looked at before the dynamic linker does: its own words for a wrong file name neither the cause nor the remedy.
+/// The library's file, looked at before the dynamic linker does: its own words for a wrong file name neither the
+/// cause nor the remedy.
 struct LibraryFile {
     let path: String
 
-    /// Loads it. RTLD_NOW, so that a symbol that does not resolve shows now and not in the middle of a payment; RTLD_LOCAL, so that it cannot
-    /// take the place of a symbol of ours.
+    /// Loads it. RTLD_NOW, so that a symbol that does not resolve shows now and not in the middle of a payment;
+    /// RTLD_LOCAL, so that it cannot take the place of a symbol of ours.
     func open() throws(LibraryError) -> UnsafeMutableRawPointer {
         try checkFile()
         // A name without a slash would be searched for elsewhere.

@@ -126,7 +126,8 @@ struct NativeCall: Sendable {
 }
 
 extension Library {
-    /// Copies a returned string and frees it, once. Also to be called when the call failed: a string that is there is ours to free.
+    /// Copies a returned string and frees it, once. Also to be called when the call failed: a string that is there is
+    /// ours to free.
     func take(_ text: UnsafeMutablePointer<CChar>?) -> [UInt8]? {
         guard let text else { return nil }
         let bytes = UnsafeBufferPointer(start: text, count: strlen(text)).map { UInt8(bitPattern: $0) }

@@ -7,8 +7,8 @@ struct NativeFailure: Equatable {
     /// The last error as the library gave it. Not to be shown: see `NativeText`.
     let text: String
 
-    /// What a native function returned; nil when it succeeded. The text is read here at once: the library keeps one per thread, until that thread's next
-    /// call.
+    /// What a native function returned; nil when it succeeded. The text is read here at once: the library keeps one
+    /// per thread, until that thread's next call.
     init?(_ status: FiberFfiStatus, _ library: Library) {
         guard status != FIBER_FFI_STATUS_OK else { return nil }
         self.init(status: status.rawValue, text: NativeFailure.lastError(library))
@@ -44,8 +44,8 @@ struct NativeFailure: Equatable {
         }
     }
 
-    /// Whether the node is dead inside the live process, so that every further call fails. `onChannel`: the call was about one channel; there "channel is closed" can
-    /// also mean that this channel is unknown or has just ended.
+    /// Whether the node is dead inside the live process, so that every further call fails. `onChannel`: the call was
+    /// about one channel; there "channel is closed" can also mean that this channel is unknown or has just ended.
     func isNodeDead(onChannel: Bool) -> Bool {
         if status == FIBER_FFI_STATUS_PANIC.rawValue { return true }
         if text.contains("Messaging failed to enqueue the message to the specified actor") { return true }

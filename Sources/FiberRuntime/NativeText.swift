@@ -1,8 +1,9 @@
 /// What of a native failure's text may be shown.
 ///
-/// The node's RPC layer answers the debug print of an error object, `ErrorObject { code: …, message: "<text>", data: Some(RawValue(…)) }`,
-/// whose `data` repeats the whole request: preimages, invoices, scripts. Only `<text>` is kept. What is left can still print a secret, so
-/// long hex is cut unless the caller sent it as something that is no secret.
+/// The node's RPC layer answers the debug print of an error object, `ErrorObject { code: …, message: "<text>", data:
+/// Some(RawValue(…)) }`, whose `data` repeats the whole request: preimages, invoices, scripts. Only `<text>` is kept.
+/// What is left can still print a secret, so long hex is cut unless the caller sent it as something that is no
+/// secret.
 enum NativeText {
     /// Bytes of a message that are shown.
     static let limit = 2000
@@ -15,7 +16,8 @@ enum NativeText {
         return String(decoding: line.utf8.prefix(limit), as: UTF8.self) + "…"
     }
 
-    /// The message of an error object, unescaped; nil when the text is none. One that was cut before its quote ends is kept as far as it goes.
+    /// The message of an error object, unescaped; nil when the text is none. One that was cut before its quote ends
+    /// is kept as far as it goes.
     static func errorMessage(in native: String) -> String? {
         guard let object = native.firstRange(of: "ErrorObject {") else { return nil }
         let mark = "message: \""
@@ -55,7 +57,8 @@ enum NativeText {
         return String(out)
     }
 
-    /// Cuts every run of 64 or more hex digits (32 bytes: a key, a preimage, a hash) to its first 8, except the known ones.
+    /// Cuts every run of 64 or more hex digits (32 bytes: a key, a preimage, a hash) to its first 8, except the known
+    /// ones.
     static func cutHex(_ text: String, known: Set<String>) -> String {
         var out: [UInt8] = []
         var run: [UInt8] = []

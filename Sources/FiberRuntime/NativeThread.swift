@@ -7,8 +7,8 @@ import Wire
 
 /// The one thread on which the library is called: start, every call on the handle, stop, strictly one after the other.
 ///
-/// It waits for work and inside native calls without a deadline, since nothing can be done about a native call that hangs: the main thread keeps the
-/// deadlines, and ends the process over this thread's head.
+/// It waits for work and inside native calls without a deadline, since nothing can be done about a native call that
+/// hangs: the main thread keeps the deadlines, and ends the process over this thread's head.
 final class NativeThread: Sendable {
     /// What the main thread hears of, in order, after `reportWake`.
     enum Report {
@@ -108,8 +108,8 @@ final class NativeThread: Sendable {
             let made = call(method, parameters, handle)
             if !link.send(.reply(id: id, made.outcome)) { report(.linkLost) }
             guard let failure = made.nodeDied else { return }
-            // Not to be used again, nor stopped: what a stop does to a node in this state is anyone's guess. The process ends instead; only now, so
-            // that the call has its answer.
+            // Not to be used again, nor stopped: what a stop does to a node in this state is anyone's guess. The
+            // process ends instead; only now, so that the call has its answer.
             handle = nil
             report(.nodeDied(death(method, failure)))
         case .stop:

@@ -21,7 +21,8 @@ extension FiberCalls {
         }
     ]
 
-    /// The currency of the node's chain. The native default is Fibd whatever the chain, which mainnet and testnet then refuse.
+    /// The currency of the node's chain. The native default is Fibd whatever the chain, which mainnet and testnet
+    /// then refuse.
     private static func currency(_ library: Library, _ handle: OpaquePointer) -> FiberInvoiceCurrency {
         var text: UnsafeMutablePointer<CChar>?
         let status = library.nodeInfo(handle, &text)
@@ -49,7 +50,7 @@ extension FiberCalls {
                 ("Fibb", FIBER_INVOICE_CURRENCY_FIBB), ("Fibt", FIBER_INVOICE_CURRENCY_FIBT),
                 ("Fibd", FIBER_INVOICE_CURRENCY_FIBD),
             ],
-            "Fibb on mainnet, Fibt on testnet, Fibd on any other chain (default: by the node's chain, unlike the C function's)"
+            "Fibb on mainnet, Fibt on testnet, else Fibd (default: by the node's chain, unlike the C function's)"
         ),
         .text(
             "payment_preimage", \.payment_preimage, .hash, secret: true,
@@ -76,7 +77,10 @@ extension FiberCalls {
     static let payments: [NativeCall] = [
         NativeCall(
             "send_payment",
-            "Starts a payment and answers before its outcome: ask fiber.get_payment until Success or Failed. Never pay again with a new hash while the outcome is unknown.",
+            """
+            Starts a payment and answers before its outcome: ask fiber.get_payment until Success or Failed. Never pay \
+            again with a new hash while the outcome is unknown.
+            """,
             options: FiberSendPaymentOptions.sized, fields: sendPayment, output: .json,
             result: "payment_hash, status, fee, failed_error, …", effect: .money,
             find: "fiber.get_payment with the payment_hash (given, or the invoice's)"

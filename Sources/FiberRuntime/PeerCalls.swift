@@ -9,7 +9,10 @@ extension FiberCalls {
         ) { library in { handle, _, out in library.listPeers(handle, out) } },
         NativeCall(
             "connect_peer",
-            "Dials a peer, by address or by key. Success means that the dial is queued: PeerConnected tells that it stands, a failed dial tells nothing.",
+            """
+            Dials a peer, by address or by key. Success means that the dial is queued: PeerConnected tells that it \
+            stands, a failed dial tells nothing.
+            """,
             options: {
                 // The native default is 0: a peer that was connected once would not be dialled again after a restart.
                 FiberConnectPeerOptions(address: nil, pubkey: nil, addr_type: nil, save: 1)
@@ -20,7 +23,7 @@ extension FiberCalls {
                     "pubkey", \.pubkey, .publicKey,
                     "instead of address: a node's key; its address comes from the saved peers or the network graph"),
                 .text(
-                    "addr_type", \.addr_type, .choice(["tcp", "ws", "wss"]), "with pubkey: only addresses of this type"),
+                    "addr_type", \.addr_type, .choice(["tcp", "ws", "wss"]), "with pubkey: addresses of this type"),
                 .flag(
                     "save", \.save,
                     "with address: keep it and reconnect by itself (default true, unlike the C function's)"),

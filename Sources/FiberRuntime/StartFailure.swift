@@ -1,7 +1,8 @@
 import CFiber
 import HostLink
 
-/// Why `fiber_start` failed, sorted by its text: there is one status for nearly all of it (reference: table of start failures).
+/// Why `fiber_start` failed, sorted by its text: there is one status for nearly all of it (reference: table of start
+/// failures).
 struct StartFailure {
     private let texts: [String]
     private let reason: String
@@ -16,7 +17,8 @@ struct StartFailure {
         self.hint = hint
     }
 
-    /// The fatal to send. Permanent only where the text is known to need a person: a needless retry costs little, a needless halt costs the node.
+    /// The fatal to send. Permanent only where the text is known to need a person: a needless retry costs little, a
+    /// needless halt costs the node.
     static func fatal(_ failure: NativeFailure) -> Fatal {
         let shown = NativeText.shown(failure.text)
         let told = shown.isEmpty ? "\(failure.statusName), without a reason" : shown

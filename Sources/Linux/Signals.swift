@@ -5,8 +5,9 @@ import Glibc
 public struct SignalDescriptor: ~Copyable, Sendable {
     private let descriptor: Descriptor
 
-    /// Blocks these signals for this thread and every thread it starts, and takes them in through a descriptor instead. To be the first line of
-    /// `main`: a signal that comes earlier ends the process, and a thread started earlier would still get them.
+    /// Blocks these signals for this thread and every thread it starts, and takes them in through a descriptor
+    /// instead. To be the first line of `main`: a signal that comes earlier ends the process, and a thread started
+    /// earlier would still get them.
     public init(blocking signals: [Int32]) throws(SystemError) {
         var set = sigset_t()
         sigemptyset(&set)
@@ -42,8 +43,8 @@ public enum Hardening {
         _ = nb_set_not_dumpable()
     }
 
-    /// Asks for `signal` when the thread that started this process ends, then tells whether `parent` still is the parent: between its fork and
-    /// this call the parent may have gone unnoticed.
+    /// Asks for `signal` when the thread that started this process ends, then tells whether `parent` still is the
+    /// parent: between its fork and this call the parent may have gone unnoticed.
     public static func end(by signal: Int32, with parent: pid_t) -> Bool {
         nb_set_parent_death_signal(signal) == 0 && getppid() == parent
     }

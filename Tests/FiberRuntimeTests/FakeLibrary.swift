@@ -4,8 +4,8 @@ import Linux
 
 @testable import FiberRuntime
 
-/// A library of functions that record what they were called with and answer what a test says. The handle is the recorder itself; what has no
-/// handle (last error, free) is shared, so its users run one after the other.
+/// A library of functions that record what they were called with and answer what a test says. The handle is the
+/// recorder itself; what has no handle (last error, free) is shared, so its users run one after the other.
 final class FakeLibrary: Sendable {
     struct State {
         /// The members of the last struct that are not zero, as text.

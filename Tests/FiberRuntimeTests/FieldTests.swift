@@ -10,7 +10,8 @@ private let key = "02" + String(repeating: "ab", count: 32)
 private let hash = "0x" + String(repeating: "cd", count: 32)
 private let script: JSON = ["code_hash": "0x00", "hash_type": "type", "args": "0x"]
 
-/// One parameter, a value for it, and the members of the C struct that it must set, besides those of the required parameters.
+/// One parameter, a value for it, and the members of the C struct that it must set, besides those of the required
+/// parameters.
 struct FieldCase: Sendable, CustomTestStringConvertible {
     let method: String
     let parameter: String

@@ -42,7 +42,8 @@ import Wire
         #expect(try world.events().contains { $0.contains("NetworkStopped") })
     }
 
-    /// A world with a call to connect_peer under way: its work is done, which the event shows, and its answer is held up by the fault.
+    /// A world with a call to connect_peer under way: its work is done, which the event shows, and its answer is held
+    /// up by the fault.
     private func worldInCall(_ fault: JSON, stopTimeout: Duration) throws -> (world: HostWorld, call: UInt64) {
         let peers = "peers: [{name: carol, connect: false}]"
         let world = try HostWorld(config: HostWorld.config(sim: peers), stopTimeout: stopTimeout)

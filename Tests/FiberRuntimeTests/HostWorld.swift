@@ -5,7 +5,8 @@ import Linux
 import Testing
 import Wire
 
-/// A host process on a scratch directory, and the supervisor's end of both channels. Gone afterwards, whatever happened.
+/// A host process on a scratch directory, and the supervisor's end of both channels. Gone afterwards, whatever
+/// happened.
 ///
 /// Used from one synchronous test: the host is told to end when the *thread* that spawned it does.
 final class HostWorld {

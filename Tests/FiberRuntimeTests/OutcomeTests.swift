@@ -115,7 +115,7 @@ extension NativeSuites {
         @Test("a chain that is not ready is its own error, with the readiness at hand")
         func notReady() {
             let readiness =
-                #"{"ready":false,"lag":10,"wait_estimate":{"retry_after_seconds":3},"reason":"CKB indexer is 10 block(s) behind"}"#
+                #"{"ready":false,"lag":10,"wait_estimate":{"retry_after_seconds":3},"reason":"CKB indexer is behind"}"#
             let fake = FakeLibrary(
                 status: FIBER_FFI_STATUS_NOT_READY, text: "CKB backend is not ready: " + readiness, output: nil)
             let made = make("fiber.open_channel", ["pubkey": .string(key), "funding_amount": "1"], fake)
@@ -125,7 +125,7 @@ extension NativeSuites {
             }
             #expect(error.code == .notReady)
             #expect(error.isRetryable)
-            #expect(error.message.contains("CKB indexer is 10 block(s) behind; try again in 3 s"))
+            #expect(error.message.contains("CKB indexer is behind; try again in 3 s"))
             #expect(error.data.first { $0.key == "readiness" }?.value["lag"] == 10)
         }
 

@@ -60,7 +60,7 @@ func bounded() {
             "key_missing", true
         ),
         (
-            "failed to start ckb actor: Secret key file error: please set FIBER_SECRET_KEY_PASSWORD environment variable",
+            "failed to start ckb actor: Secret key file error: please set FIBER_SECRET_KEY_PASSWORD",
             "password_missing", true
         ),
         ("failed to start ckb actor: Secret key file error: decryption failed: aead::Error", "password_wrong", true),
