@@ -21,7 +21,7 @@ public final class Registry {
             network TEXT NOT NULL, account TEXT NOT NULL, created INTEGER NOT NULL, simulated INTEGER NOT NULL,
             PRIMARY KEY(network, account)) STRICT;
         CREATE TABLE active(
-            id INTEGER PRIMARY KEY CHECK(id = 1), network TEXT NOT NULL, account TEXT NOT NULL,
+            id INTEGER PRIMARY KEY CHECK(id = 1), network TEXT NOT NULL, account TEXT NOT NULL, plan TEXT,
             FOREIGN KEY(network, account) REFERENCES accounts(network, account)) STRICT;
         """
 
@@ -107,15 +107,23 @@ public final class Registry {
         }
     }
 
-    /// Chooses a profile; one without an account is refused with `missing`.
-    public func setActiveProfile(_ profile: Profile) throws(AccountsError) {
+    /// The switch that was under way when it was last stored, as text of the supervisor's; nil: none.
+    public func switchPlan() throws(AccountsError) -> String? {
+        do { return try connection.text("SELECT plan FROM active WHERE id = 1") } catch {
+            throw Registry.wrap(error, connection.path)
+        }
+    }
+
+    /// Chooses a profile; one without an account is refused with `missing`. `plan`: the switch that is under way, in the same transaction.
+    public func setActiveProfile(_ profile: Profile, plan: String? = nil) throws(AccountsError) {
         guard try account(profile) != nil else {
             throw AccountsError(.missing, "there is no account \(profile)", connection.path, hint: "create it first")
         }
         do {
-            let row = try connection.prepare("INSERT OR REPLACE INTO active VALUES(1, ?, ?)")
+            let row = try connection.prepare("INSERT OR REPLACE INTO active VALUES(1, ?, ?, ?)")
             row.bind(1, profile.network)
             row.bind(2, profile.account)
+            row.bind(3, plan)
             try row.run()
         } catch {
             throw AccountsError(error)

@@ -100,6 +100,9 @@ public final class Bus: Sendable {
         parts.catalog.describe(source: source, methods)
     }
 
+    /// Sets what calls of a source whose node is not up are answered; nil: `node_not_running`.
+    public func explainAbsence(_ error: BusError?) { parts.catalog.explainAbsence(error) }
+
     /// From the next request on everything but `bus.ping`, `bus.version` and `bus.status` is refused with this error;
     /// nil: no longer.
     public func refuse(with error: BusError?) { parts.catalog.refuse(with: error) }

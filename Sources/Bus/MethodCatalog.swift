@@ -9,6 +9,7 @@ final class MethodCatalog: Sendable {
         var hosted: [String: [MethodDescription]] = [:]
         var listing = MethodCatalog.listing([])
         var refusal: BusError?
+        var absence: BusError?
     }
 
     private static let own = Dictionary(uniqueKeysWithValues: BusMethods.all.map { ($0.name, $0) })
@@ -31,6 +32,9 @@ final class MethodCatalog: Sendable {
     /// From now on everything but ping, version and status is refused with this; nil: no longer.
     func refuse(with error: BusError?) { state.withLock { $0.refusal = error } }
 
+    /// What calls of a node that is not up are answered; nil: `node_not_running`.
+    func explainAbsence(_ error: BusError?) { state.withLock { $0.absence = error } }
+
     /// The result of `bus.methods`, as JSON text.
     var listing: [UInt8] { state.withLock { $0.listing } }
 
@@ -41,6 +45,7 @@ final class MethodCatalog: Sendable {
         if let found = state.methods[name] { return found }
         let source = MethodCatalog.namespace(name)
         if let methods = state.hosted[source], methods.isEmpty {
+            if let absence = state.absence { throw absence }
             throw BusError(
                 .nodeNotRunning, "no \(source) node is running; start it with node.start",
                 ["method": .string(name)])

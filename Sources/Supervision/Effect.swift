@@ -2,8 +2,14 @@ import Wire
 
 /// What the supervisor is to do; carried out in order.
 public enum Effect: Sendable, Equatable {
-    /// Take the account's lock, open its journal, journal what its ring still holds. Answered by an `account…` input.
+    /// Take the lock of the machine's profile, open its journal, journal what its ring still holds. Answered by an `account…` input.
     case openAccount
+    /// Journal what is on its way, close the journal, let the lock go. Answered by `accountClosed`.
+    case closeAccount
+    /// Put this plan (nil: that there is none) and this profile as the chosen one on disk. Answered by `planStored` or `planRefused`.
+    case storePlan(SwitchPlan?, active: Profile)
+    /// Publish what a switch has come to, after everything that is on its way.
+    case announce(SwitchNews)
     /// Watch the orphan; answered by `orphanEnded`.
     case watchOrphan(pid: Int32)
     /// Kill the orphan.
@@ -28,6 +34,36 @@ public enum Effect: Sendable, Equatable {
     case dropCalls
     /// All is down: end the supervisor.
     case end
+}
+
+/// What is told of a switch on the bus's own topics.
+public enum SwitchNews: Sendable, Equatable {
+    /// It has begun.
+    case started(SwitchPlan)
+    /// The new node is ready.
+    case completed(SwitchPlan, run: Int64)
+    /// It has failed; this profile is the one now.
+    case failed(SwitchPlan, Fault, now: Profile)
+
+    /// The kind it is published under.
+    public var kind: String {
+        switch self {
+        case .started: "SwitchStarted"
+        case .completed: "SwitchCompleted"
+        case .failed: "SwitchFailed"
+        }
+    }
+
+    /// The payload.
+    public var payload: JSON {
+        switch self {
+        case .started(let plan): return plan.ends
+        case .completed(let plan, let run): return plan.ends.with("run", .integer(run))
+        case .failed(let plan, let fault, let now):
+            return plan.ends.with("reason", .string(fault.reason)).with("message", .string(fault.message))
+                .with("now", .string(now.description))
+        }
+    }
 }
 
 /// What a request for the node comes to.

@@ -4,6 +4,14 @@ import Wire
 public enum Input: Sendable, Equatable {
     /// Somebody asks for something and waits for the answer under this id.
     case request(Request, id: UInt64)
+    /// Somebody asks for another profile and waits for the answer under this id.
+    case switchTo(Profile, onFailure: SwitchPlan.OnFailure, id: UInt64)
+    /// The plan as it is now is on disk (or its end is).
+    case planStored
+    /// The disk does not take the plan.
+    case planRefused(Fault)
+    /// The account that was in use is closed: its events are on disk, its lock is free.
+    case accountClosed
     /// SIGTERM, SIGINT or `bus.shutdown`. A second one kills at once.
     case shutDown
     /// The account is open; its journal's last run.
@@ -62,6 +70,8 @@ public enum Timer: Sendable, Hashable, CaseIterable {
     case start
     /// Stopping may take so long.
     case stop
+    /// Closing an account may take so long.
+    case close
     /// The next start is due.
     case backoff
     /// The node has been ready long enough to forget its past.

@@ -19,6 +19,13 @@ public struct Machine: Sendable, Equatable {
         }
     }
 
+    /// Id of a request that nobody waits for: the supervisor's own first start.
+    public static let ownRequest: UInt64 = 0
+
+    /// What runs, or is to run.
+    public internal(set) var profile: Profile
+    /// The switch that is on; nil: none.
+    public internal(set) var plan: SwitchPlan?
     /// Where the node is in its life.
     public internal(set) var state: State = .stopped
     /// Which start of the node this is or was last.
@@ -31,15 +38,31 @@ public struct Machine: Sendable, Equatable {
     let settings: Settings
     var generator: SeededGenerator
     var history = RestartHistory()
-    var isAccountOpen = false
+    var account = AccountState.closed
     var isShuttingDown = false
     /// Who waits for ready, and who for stopped.
     var starters: [UInt64] = []
     var stoppers: [UInt64] = []
+    /// Who waits for the switch, and why its first start failed.
+    var switcher: UInt64?
+    var switchFault: Fault?
 
-    /// A machine with no host. `seed` decides the jitter.
-    public init(settings: Settings, seed: UInt64) {
+    /// What is known of the profile's account.
+    enum AccountState: Sendable, Equatable {
+        /// Its lock is not ours.
+        case closed
+        /// Lock, ring and journal are ours.
+        case open
+        /// Its last events are on their way to the disk, and nothing can be begun until they are there.
+        case closing
+    }
+
+    /// A machine with no host. `plan`: a switch that an earlier supervisor left, in the step `starting`. `seed` decides the jitter.
+    public init(settings: Settings, profile: Profile, plan: SwitchPlan? = nil, seed: UInt64) {
+        precondition(plan == nil || plan?.step == .starting, "only a switch that was going forward is gone on with")
         self.settings = settings
+        self.profile = profile
+        self.plan = plan
         generator = SeededGenerator(seed: seed)
     }
 
@@ -49,6 +72,10 @@ public struct Machine: Sendable, Equatable {
         case .request(.start, let id): return start(id, now)
         case .request(.stop, let id): return stop(id, now)
         case .request(.restart, let id): return restart(id, now)
+        case .switchTo(let profile, let onFailure, let id): return switchTo(profile, onFailure, id, now)
+        case .planStored: return planStored(now)
+        case .planRefused(let fault): return planRefused(fault, now)
+        case .accountClosed: return accountClosed(now)
         case .shutDown: return shutDown(now)
         case .accountOpened(let lastRun): return accountOpened(lastRun, now)
         case .accountHeldByOrphan(let pid): return accountHeld(pid, now)
@@ -68,11 +95,19 @@ public struct Machine: Sendable, Equatable {
         }
     }
 
+    /// The word that stands in `bus.status`.
+    public var stateName: String { plan == nil ? state.name : "switching" }
+
     /// Begins a start: by way of the account when it is not open.
     mutating func beginStart(_ now: Time) -> [Effect] {
-        guard isAccountOpen else {
+        switch account {
+        case .closed:
             state = .starting(.openingAccount(orphan: nil))
             return [.openAccount]
+        case .closing:
+            state = .closing
+            return [.arm(.close, at: now + settings.stopTimeout)]
+        case .open: break
         }
         run += 1
         state = .starting(.recording(run: run))
@@ -80,7 +115,7 @@ public struct Machine: Sendable, Equatable {
     }
 
     private mutating func accountOpened(_ lastRun: Int64, _ now: Time) -> [Effect] {
-        isAccountOpen = true
+        account = .open
         run = max(run, lastRun)
         guard case .starting(.openingAccount) = state else { return [] }
         return [.disarm(.orphan)] + beginStart(now)
@@ -130,7 +165,7 @@ public struct Machine: Sendable, Equatable {
         return [
             .disarm(.start), .publish(.nodeReady(pid: host.pid, startup: now - host.spawnedAt), run: host.run),
             .arm(.stable, at: now + settings.restart.stable),
-        ] + answers
+        ] + answers + switchArrived(host.run)
     }
 
     private mutating func hostFatal(_ fault: Fault, _ now: Time) -> [Effect] {
@@ -148,7 +183,8 @@ public struct Machine: Sendable, Equatable {
             host.fatal = host.fatal ?? fault
             state = .stopping(host, ending)
             return []
-        case .stopped, .starting(.openingAccount), .starting(.recording), .backingOff, .failed, .ended: return []
+        case .stopped, .starting(.openingAccount), .starting(.recording), .closing, .backingOff, .failed, .ended:
+            return []
         }
     }
 

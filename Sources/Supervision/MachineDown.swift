@@ -4,9 +4,10 @@ import Wire
 extension Machine {
     /// Tells a living host to stop; `next` is what comes after.
     mutating func askToStop(_ host: State.Host, _ next: State.Next, _ now: Time) -> [Effect] {
-        state = .stopping(host, State.Ending(cause: .commanded, next: next, isKilled: false))
+        let cause: ExitCause = next == .close ? .switching : .commanded
+        state = .stopping(host, State.Ending(cause: cause, next: next, isKilled: false))
         return [
-            .disarm(.start), .disarm(.stable), .dropCalls, .publish(.nodeStopping(.commanded), run: host.run),
+            .disarm(.start), .disarm(.stable), .dropCalls, .publish(.nodeStopping(cause), run: host.run),
             .askToStop,
             // A second more than the host gives itself, so that its own watchdog, which can say why, comes first.
             .arm(.stop, at: now + settings.stopTimeout + .seconds(1)),
@@ -25,7 +26,8 @@ extension Machine {
             ending.isKilled = true
             state = .stopping(host, ending)
             return [.kill, .arm(.stop, at: now + settings.stopTimeout)]
-        case .stopped, .starting(.openingAccount), .starting(.recording), .backingOff, .failed, .ended: return []
+        case .stopped, .starting(.openingAccount), .starting(.recording), .closing, .backingOff, .failed, .ended:
+            return []
         }
     }
 
@@ -37,7 +39,8 @@ extension Machine {
         case .starting(.waiting(let living)), .ready(let living): host = living
         case .stopping(let living, let ending):
             (host, cause, next) = (living, ending.cause, ending.next)
-        case .stopped, .starting(.openingAccount), .starting(.recording), .backingOff, .failed, .ended: return []
+        case .stopped, .starting(.openingAccount), .starting(.recording), .closing, .backingOff, .failed, .ended:
+            return []
         }
         let exit = LifecycleEvent.nodeExited(cause, end, uptime: now - host.spawnedAt, detail: host.fatal?.message)
         lastExit = exit
@@ -54,19 +57,22 @@ extension Machine {
             let stopped = answer(&stoppers, .done(state: "stopped", run: host.run, changed: true))
             return effects + stopped + beginStart(now)
         case .shutDown: return effects + finish()
+        case .close: return effects + close(now)
         }
     }
 
     /// Nobody ordered this end: start again as the policy allows.
     mutating func retry(after fault: Fault, _ now: Time) -> [Effect] {
         guard !isShuttingDown else { return finish() }
-        guard !fault.isPermanent else { return fail(fault, now) }
+        if let back = rollBack(fault, now) { return back }
+        let settled = settleSwitch(fault)
+        guard !fault.isPermanent else { return settled + fail(fault, now) }
         let random = Double(generator.next() >> 11) * 0x1p-53
         switch history.unexpectedEnd(at: now, policy: settings.restart, random: random) {
         case .restart(let delay, let attempt):
             restarts += 1
             state = .backingOff(until: now + delay)
-            return [
+            return settled + [
                 .publish(.nodeRestartScheduled(delay: delay, attempt: attempt), run: run),
                 .arm(.backoff, at: now + delay),
             ]
@@ -74,19 +80,20 @@ extension Machine {
             let message =
                 "\(fault.message); \(count) restarts within the window of \(milliseconds(settings.restart.window)) ms "
                 + "did not help: see the node's log, then call node.start"
-            return fail(Fault(reason: fault.reason, message: message, isPermanent: false), now)
+            return settled + fail(Fault(reason: fault.reason, message: message, isPermanent: false), now)
         }
     }
 
     /// Gives up, loudly; a slow retry goes on unless only a person can help.
     mutating func fail(_ fault: Fault, _ now: Time) -> [Effect] {
+        if let back = rollBack(fault, now) { return back }
         let every = settings.restart.thenEvery
         let retryAfter: Duration? = fault.isPermanent || every == .zero ? nil : every
         state = .failed(reason: fault.reason, message: fault.message)
         let error = BusError(.nodeNotRunning, fault.message, ["reason": .string(fault.reason), "state": "failed"])
-        var effects = answer(&starters, .refused(error))
+        var effects = settleSwitch(fault) + answer(&starters, .refused(error))
         effects += answer(&stoppers, .done(state: "failed", run: run, changed: false))
-        if isAccountOpen {
+        if account == .open {
             effects.append(
                 .publish(.nodeFailed(reason: fault.reason, message: fault.message, retryAfter: retryAfter), run: run))
         }
@@ -103,7 +110,8 @@ extension Machine {
     mutating func finish() -> [Effect] {
         state = .ended
         let refusal = Answer.refused(BusError(.shuttingDown, "the supervisor is going down"))
-        return answer(&stoppers, .done(state: "stopped", run: run, changed: true)) + answer(&starters, refusal) + [.end]
+        let answers = answer(&starters, refusal) + answerSwitch(refusal)
+        return answer(&stoppers, .done(state: "stopped", run: run, changed: true)) + answers + [.end]
     }
 
     mutating func cameDue(_ timer: Timer, _ now: Time) -> [Effect] {
@@ -125,8 +133,9 @@ extension Machine {
             case .failed:
                 restarts += 1
                 return beginStart(now)
-            case .stopped, .starting, .ready, .stopping, .ended: return []
+            case .stopped, .starting, .ready, .stopping, .closing, .ended: return []
             }
+        case .close: return closeTimedOut(now)
         case .stable:
             if case .ready = state { history.forget() }
             return []
@@ -148,7 +157,7 @@ extension Machine {
             let exit = LifecycleEvent.nodeExited(.hang, nil, uptime: nil, detail: fault.message)
             lastExit = exit
             return [.publish(exit, run: run)] + retry(after: fault, now)
-        case .stopped, .starting(.openingAccount), .ready, .stopping, .backingOff, .failed, .ended: return []
+        case .stopped, .starting(.openingAccount), .ready, .stopping, .closing, .backingOff, .failed, .ended: return []
         }
     }
 }

@@ -4,9 +4,10 @@ import Wire
 extension Machine {
     mutating func start(_ id: UInt64, _ now: Time) -> [Effect] {
         guard !isShuttingDown else { return [refuseShuttingDown(id)] }
+        guard plan == nil || id == Machine.ownRequest else { return [refuseSwitching(id)] }
         switch state {
         case .ready(let host): return [.answer(id: id, .done(state: "ready", run: host.run, changed: false))]
-        case .starting:
+        case .starting, .closing:
             starters.append(id)
             return []
         case .stopped, .backingOff, .failed:
@@ -24,9 +25,10 @@ extension Machine {
 
     mutating func stop(_ id: UInt64, _ now: Time) -> [Effect] {
         guard !isShuttingDown else { return [refuseShuttingDown(id)] }
+        guard plan == nil || id == Machine.ownRequest else { return [refuseSwitching(id)] }
         switch state {
         case .stopped: return [.answer(id: id, .done(state: "stopped", run: run, changed: false))]
-        case .starting(.openingAccount), .starting(.recording), .backingOff, .failed:
+        case .starting(.openingAccount), .starting(.recording), .closing, .backingOff, .failed:
             stoppers.append(id)
             return leaveWithoutHost() + becomeStopped()
         case .starting(.waiting(let host)), .ready(let host):
@@ -43,6 +45,7 @@ extension Machine {
 
     mutating func restart(_ id: UInt64, _ now: Time) -> [Effect] {
         guard !isShuttingDown else { return [refuseShuttingDown(id)] }
+        guard plan == nil || id == Machine.ownRequest else { return [refuseSwitching(id)] }
         switch state {
         case .starting(.waiting(let host)), .ready(let host):
             starters.append(id)
@@ -52,7 +55,8 @@ extension Machine {
             ending.next = .start
             state = .stopping(host, ending)
             return []
-        case .stopped, .starting(.openingAccount), .starting(.recording), .backingOff, .failed: return start(id, now)
+        case .stopped, .starting(.openingAccount), .starting(.recording), .closing, .backingOff, .failed:
+            return start(id, now)
         case .ended: return [refuseShuttingDown(id)]
         }
     }
@@ -64,7 +68,7 @@ extension Machine {
         }
         isShuttingDown = true
         switch state {
-        case .stopped, .starting(.openingAccount), .starting(.recording), .backingOff, .failed:
+        case .stopped, .starting(.openingAccount), .starting(.recording), .closing, .backingOff, .failed:
             return leaveWithoutHost() + finish()
         case .starting(.waiting(let host)), .ready(let host): return askToStop(host, .shutDown, now)
         case .stopping(let host, var ending):
@@ -76,8 +80,8 @@ extension Machine {
     }
 
     /// Gives up a start that has no host yet. A run that was recorded gets its end, so that no run stays open in the journal.
-    private mutating func leaveWithoutHost() -> [Effect] {
-        var effects: [Effect] = [.disarm(.orphan), .disarm(.start), .disarm(.backoff)]
+    mutating func leaveWithoutHost() -> [Effect] {
+        var effects: [Effect] = [.disarm(.orphan), .disarm(.start), .disarm(.backoff), .disarm(.close)]
         if case .starting(.recording(let run)) = state {
             let exit = LifecycleEvent.nodeExited(
                 .commanded, nil, uptime: nil, detail: "stopped before a host was spawned")
@@ -87,7 +91,7 @@ extension Machine {
         return effects
     }
 
-    private func refuseShuttingDown(_ id: UInt64) -> Effect {
+    func refuseShuttingDown(_ id: UInt64) -> Effect {
         .answer(id: id, .refused(BusError(.shuttingDown, "the supervisor is going down")))
     }
 }

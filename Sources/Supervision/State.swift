@@ -16,6 +16,8 @@ public enum State: Sendable, Equatable {
     case ready(Host)
     /// A host is ending, by our order; what comes after it is decided already.
     case stopping(Host, Ending)
+    /// No host; the account that was in use is being closed, to make room for another. Its last events are on their way to the disk.
+    case closing
     /// No host; the next start is due at a time.
     case backingOff(until: Time)
     /// No host; too many starts failed, or one that cannot be helped by trying again.
@@ -63,6 +65,8 @@ public enum State: Sendable, Equatable {
         case start
         /// Another start as the restart policy allows: it had to be killed.
         case retry
+        /// Room for another profile: the account is closed.
+        case close
         /// The end of the supervisor.
         case shutDown
     }
@@ -73,7 +77,7 @@ public enum State: Sendable, Equatable {
         case .stopped, .ended: "stopped"
         case .starting: "starting"
         case .ready: "ready"
-        case .stopping: "stopping"
+        case .stopping, .closing: "stopping"
         case .backingOff: "backing_off"
         case .failed: "failed"
         }
@@ -83,7 +87,7 @@ public enum State: Sendable, Equatable {
     public var host: Host? {
         switch self {
         case .starting(.waiting(let host)), .ready(let host), .stopping(let host, _): host
-        case .stopped, .starting(.openingAccount), .starting(.recording), .backingOff, .failed, .ended: nil
+        case .stopped, .starting(.openingAccount), .starting(.recording), .closing, .backingOff, .failed, .ended: nil
         }
     }
 }
@@ -111,6 +115,8 @@ public struct Fault: Sendable, Equatable {
 public enum ExitCause: String, Sendable, CaseIterable {
     /// We asked: `node.stop`, `node.restart`, shutdown.
     case commanded
+    /// We asked, to make room for another profile.
+    case switching = "switch"
     /// It ended by itself, whatever its status.
     case crash
     /// It did not start, answer or stop in time, and we killed it.

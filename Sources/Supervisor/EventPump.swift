@@ -23,11 +23,19 @@ final class EventPump: Sendable {
     /// Where its results go.
     struct Outlets: Sendable {
         let publish: @Sendable (EventBatch) -> Void
+        let announce: @Sendable (String, JSON) -> Void
         let tell: @Sendable (MainInbox.Item) -> Void
     }
 
+    /// Something of ours that waits its turn behind what the ring holds.
+    private enum Item: Sendable {
+        case note(Note)
+        /// `bus/<kind>`, not journaled, to be published after everything before it.
+        case announcement(kind: String, payload: JSON)
+    }
+
     private struct Inbox: Sendable {
-        var notes: [Note] = []
+        var items: [Item] = []
         var newRing: RingReader?
         var source: String?
         var isStopping = false
@@ -47,13 +55,24 @@ final class EventPump: Sendable {
         let cargo = Lock<OpenedAccount?>(opened)
         try startThread("journal") { [self] in
             guard let opened = cargo.withLock({ $0.take() }) else { return }
-            PumpLoop(journal: opened.journal, ring: opened.ring, source: opened.source, pump: self).run()
+            work(on: opened)
+            // By now the journal is closed: the account's lock can be let go.
             finished.raise()
+            outlets.tell(.accountClosed)
         }
     }
 
+    private func work(on opened: OpenedAccount) {
+        PumpLoop(journal: opened.journal, ring: opened.ring, source: opened.source, pump: self).run()
+    }
+
     /// Hands over a lifecycle event. Never waits.
-    func put(_ note: Note) { change { $0.notes.append(note) } }
+    func put(_ note: Note) { change { $0.items.append(.note(note)) } }
+
+    /// Has `bus/<kind>` published after everything handed over before.
+    func announce(kind: String, payload: JSON) {
+        change { $0.items.append(.announcement(kind: kind, payload: payload)) }
+    }
 
     /// The source under which what the ring holds is published: what the host called itself.
     func setSource(_ source: String) { change { $0.source = source } }
@@ -61,10 +80,13 @@ final class EventPump: Sendable {
     /// Takes a new ring in place of one that was broken.
     func replaceRing(_ ring: RingReader) { change { $0.newRing = ring } }
 
-    /// Journals and publishes what there is, then ends the thread; false when the disk did not take it by the deadline. The ring keeps what
-    /// is left of native events for the next start.
+    /// Journals and publishes what there is, closes the journal and ends the thread, which `accountClosed` then tells.
+    func finish() { change { $0.isStopping = true } }
+
+    /// Finishes and waits for it; false when the disk did not take it all by the deadline. The ring keeps what is left of native events for the
+    /// next start.
     func stop(by deadline: Instant) -> Bool {
-        change { $0.isStopping = true }
+        finish()
         return finished.wait(until: deadline)
     }
 
@@ -101,17 +123,20 @@ final class EventPump: Sendable {
                     return inbox
                 }
                 if let named = work.source { source = named }
-                for note in work.notes {
+                for item in work.items {
                     drainRing()
-                    append(note)
+                    switch item {
+                    case .note(let note): append(note)
+                    case .announcement(let kind, let payload): pump.outlets.announce(kind, payload)
+                    }
                 }
                 if let fresh = work.newRing {
                     ring = fresh
                     ringIsBroken = false
                 }
                 let more = drainOnce()
-                if work.isStopping && work.notes.isEmpty && !more { return }
-                if !more && work.notes.isEmpty { sleep() }
+                if work.isStopping && work.items.isEmpty && !more { return }
+                if !more && work.items.isEmpty { sleep() }
             }
         }
 

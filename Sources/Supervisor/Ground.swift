@@ -18,39 +18,64 @@ final class Ground {
     let root: Root
     let rootLock: RootLock
     let registry: Registry
-    let network: Configuration.NetworkSettings
+    /// What runs first: what was chosen last, or what the configuration names.
+    let profile: Profile
+    /// A switch that an earlier supervisor left while it was going forward.
+    let plan: SwitchPlan?
 
     /// Takes the root. On a simulated network the account of `start` is made when it is missing.
     init(_ configuration: Configuration) throws(StartError) {
-        guard let network = configuration.network(named: configuration.start.network) else {
-            preconditionFailure("a configuration's start names one of its networks")
-        }
-        self.network = network
         do throws(AccountsError) {
             let (root, notes) = try Root.make(at: configuration.root)
             for note in notes { Log.write(.warning, "accounts", note) }
             self.root = root
             rootLock = try RootLock.take(root)
             registry = try Registry.open(path: root.database)
-            try Ground.settle(configuration.start, on: network, root, registry)
+            (profile, plan) = try Ground.choice(configuration, registry)
+            try Ground.settle(profile, plan, configuration, root, registry)
         } catch {
             throw StartError(exitCode: error.code == .locked ? .rootLocked : .storage, message: error.description)
         }
     }
 
+    /// What the last supervisor chose, where its network is still configured, and the switch it left.
+    private static func choice(_ configuration: Configuration, _ registry: Registry) throws(AccountsError) -> (
+        Profile, SwitchPlan?
+    ) {
+        if let text = try registry.switchPlan(), let json = try? JSON.parse(text), let plan = SwitchPlan(parsing: json),
+            configuration.network(named: plan.resumesWith.network) != nil
+        {
+            let way = plan.step == .starting ? "going on to" : "going back to"
+            Log.write(
+                .warning, "supervisor", "a switch was cut short; \(way) \(plan.resumesWith)",
+                ["from": plan.from.description, "to": plan.to.description, "step": plan.step.rawValue])
+            return (plan.resumesWith, plan.step == .starting ? plan : nil)
+        }
+        guard let last = try registry.activeProfile() else { return (configuration.start, nil) }
+        guard configuration.network(named: last.network) != nil else {
+            Log.write(
+                .warning, "supervisor", "the network of \(last), which was chosen last, is not configured any more",
+                ["starting": configuration.start.description])
+            return (configuration.start, nil)
+        }
+        return (last, nil)
+    }
+
     private static func settle(
-        _ profile: Profile, on network: Configuration.NetworkSettings, _ root: Root, _ registry: Registry
+        _ profile: Profile, _ plan: SwitchPlan?, _ configuration: Configuration, _ root: Root, _ registry: Registry
     ) throws(AccountsError) {
+        let network = configuration.network(named: profile.network)
+        let isSimulated = network?.isSimulated ?? false
         let prefix = root.prefix(profile)
         for note in try prefix.make() { Log.write(.warning, "accounts", note) }
         // A simulated node's key is worth nothing, so it is made here; a real one is only ever brought by its owner.
-        if network.isSimulated, try Keys(prefix).createDemo() {
+        if isSimulated, try Keys(prefix).createDemo() {
             Log.info(
                 "accounts", "made account \(profile) with a random key and passphrase, since its network is simulated",
                 ["at": prefix.path])
         }
-        if try registry.account(profile) == nil { try registry.add(profile, isSimulated: network.isSimulated) }
-        try registry.setActiveProfile(profile)
+        if try registry.account(profile) == nil { try registry.add(profile, isSimulated: isSimulated) }
+        try registry.setActiveProfile(profile, plan: plan?.json.encoded)
     }
 }
 

@@ -13,6 +13,8 @@ final class MainInbox: Sendable {
         case journalStalled(String)
         /// It takes it again.
         case journalResumed
+        /// The journal of the account that was in use is closed.
+        case accountClosed
         /// The host wrote into its ring what cannot be a record.
         case ringBroken(String)
     }

@@ -19,8 +19,6 @@ public final class Supervisor {
     let board: StatusBoard
     let bus: Bus
     let reader: EventReader
-    let profile: Profile
-    let prefix: Prefix
 
     var machine: Machine
     var timers: [Timer: Instant] = [:]
@@ -44,8 +42,6 @@ public final class Supervisor {
         self.configuration = configuration
         self.signals = signals
         self.ground = ground
-        profile = configuration.start
-        prefix = ground.root.prefix(profile)
         let inbox = try MainInbox()
         let board = StatusBoard()
         let root = ground.root
@@ -55,7 +51,9 @@ public final class Supervisor {
         self.reader = reader
         calls = CallQueue(
             callTimeout: configuration.supervision.callTimeout, hangTimeout: configuration.supervision.hangTimeout)
-        machine = Machine(settings: configuration.machineSettings, seed: .random(in: 0 ... .max))
+        machine = Machine(
+            settings: configuration.machineSettings, profile: ground.profile, plan: ground.plan,
+            seed: .random(in: 0 ... .max))
         bus = try Bus(
             settings: busSettings(configuration), status: { board.json },
             version: ["version": .string(Version.supervisor), "wire": .integer(Version.wire)],
@@ -63,22 +61,25 @@ public final class Supervisor {
                 if request.method == "events.read" { reader.put(request) } else { inbox.put(.request(request)) }
             })
         // Until the host has said hello its methods are those of a node that does not run, not unknown ones.
-        bus.describe(source: ground.network.host.rawValue, [])
-        board.update {
-            $0.profile = configuration.start
-            $0.isSimulated = ground.network.isSimulated
-        }
+        for network in configuration.networks { bus.describe(source: network.host.rawValue, []) }
     }
 
     /// Runs until it is told to end.
     func run() {
-        tell(.request(.start, id: 0))
+        tell(.request(.start, id: Machine.ownRequest))
         while !hasEnded { turn() }
         close()
     }
 
     var root: Root { ground.root }
-    var network: Configuration.NetworkSettings { ground.network }
+    var profile: Profile { machine.profile }
+    var prefix: Prefix { root.prefix(profile) }
+    var network: Configuration.NetworkSettings {
+        guard let network = configuration.network(named: profile.network) else {
+            preconditionFailure("only a profile of a configured network is switched to")
+        }
+        return network
+    }
     var elapsed: Time { Instant.now - origin }
 
     /// Tells the machine something and does what it answers. What is told while that is being done waits its turn.

@@ -11,6 +11,9 @@ extension Supervisor {
         for effect in effects {
             switch effect {
             case .openAccount: openAccount()
+            case .closeAccount: pump?.finish()
+            case .storePlan(let plan, let active): storePlan(plan, active)
+            case .announce(let news): announce(news)
             case .watchOrphan(let pid): watchOrphan(pid)
             case .killOrphan(let pid):
                 Log.write(
@@ -73,7 +76,41 @@ extension Supervisor {
                     bus.publish(batch)
                     reader.journalGrew()
                 },
-                tell: { inbox.put($0) }))
+                announce: { bus.announce(kind: $0, payload: $1) }, tell: { inbox.put($0) }))
+    }
+
+    private func storePlan(_ plan: SwitchPlan?, _ active: Profile) {
+        do {
+            try ground.registry.setActiveProfile(active, plan: plan?.json.encoded)
+            tell(.planStored)
+        } catch {
+            Log.write(.error, "supervisor", error.description)
+            tell(.planRefused(Fault(reason: "storage", message: error.description, isPermanent: false)))
+        }
+    }
+
+    private func announce(_ news: SwitchNews) {
+        Log.info("supervisor", news.kind, ["says": news.payload.encoded])
+        if let pump {
+            pump.announce(kind: news.kind, payload: news.payload)
+        } else {
+            bus.announce(kind: news.kind, payload: news.payload)
+        }
+    }
+
+    /// The account that was in use is closed: its lock goes, and with it everything that belonged to it.
+    func accountClosed() {
+        pump = nil
+        ring = nil
+        ringIsBroken = false
+        accountLock = nil
+        bus.closeJournal(profile: profile)
+        board.update {
+            $0.epoch = nil
+            $0.head = 0
+            $0.host = .null
+        }
+        tell(.accountClosed)
     }
 
     private func watchOrphan(_ pid: Int32) {
@@ -151,7 +188,8 @@ extension Supervisor {
 
     /// Shows what the machine's state is now.
     func showState() {
-        let name = machine.state.name
+        let name = machine.stateName
+        bus.explainAbsence(machine.plan == nil ? nil : noNode)
         var failure: JSON = .null
         if case .failed(let reason, let message) = machine.state {
             failure = ["reason": .string(reason), "message": .string(message)]
@@ -159,6 +197,8 @@ extension Supervisor {
         board.update { now in
             if now.state != name { now.since = WallClock.microseconds }
             now.state = name
+            now.profile = machine.profile
+            now.isSimulated = network.isSimulated
             now.run = machine.run
             now.pid = machine.state.host?.pid
             now.restarts = machine.restarts

@@ -12,6 +12,7 @@ extension Supervisor {
         case .request(let request): take(request)
         case .startRecorded(let run):
             if case .starting(.recording(run: run)) = machine.state { tell(.startRecorded) }
+        case .accountClosed: accountClosed()
         case .journalStalled(let why):
             Log.write(.error, "journal", "stalled; events wait in the ring and nothing is published", ["because": why])
             board.update { $0.journalIsStalled = true }
@@ -30,6 +31,7 @@ extension Supervisor {
         case "node.start": askMachine(.start, request)
         case "node.stop": askMachine(.stop, request)
         case "node.restart": askMachine(.restart, request)
+        case "bus.switch": askSwitch(request)
         case "bus.shutdown":
             guard request.claim() else { return }
             request.answer(.result(["state": "stopping"]))
@@ -38,7 +40,7 @@ extension Supervisor {
         case "account.list": if request.claim() { request.answer(listAccounts(request.parameters["network"]?.text)) }
         default:
             guard case .ready = machine.state else {
-                if request.claim() { request.answer(.failure(CallQueue.notRunning(machine.state.name))) }
+                if request.claim() { request.answer(.failure(noNode)) }
                 return
             }
             calls.add(request)
@@ -50,6 +52,43 @@ extension Supervisor {
         let id = nextRequestID()
         requests[id] = request
         tell(.request(what, id: id))
+    }
+
+    /// Why no node takes a call now.
+    var noNode: BusError {
+        machine.plan == nil
+            ? CallQueue.notRunning(machine.stateName) : BusError(.switching, "a switch is on; try again after it")
+    }
+
+    private func askSwitch(_ request: PendingRequest) {
+        guard request.claim() else { return }
+        do throws(BusError) {
+            let to = try existingProfile(request.parameters)
+            let onFailure = request.parameters["on_failure"]?.text.flatMap(SwitchPlan.OnFailure.init) ?? .rollback
+            let id = nextRequestID()
+            requests[id] = request
+            tell(.switchTo(to, onFailure: onFailure, id: id))
+        } catch {
+            request.answer(.failure(error))
+        }
+    }
+
+    /// The profile that `network` and `account` name: of a configured network, and of an account that there is.
+    func existingProfile(_ parameters: JSON) throws(BusError) -> Profile {
+        let network = parameters["network"]?.text ?? ""
+        guard let profile = Profile(network: network, account: parameters["account"]?.text ?? "") else {
+            let path = Profile.isName(network) ? "account" : "network"
+            throw .parameter(path, "must be \(Profile.nameRule)")
+        }
+        guard configuration.network(named: profile.network) != nil else {
+            throw BusError(.notFound, "there is no network \(profile.network); network.list tells which there are")
+        }
+        let account: Registry.Account?
+        do { account = try ground.registry.account(profile) } catch { throw BusError(.storage, error.description) }
+        guard account != nil else {
+            throw BusError(.notFound, "there is no account \(profile); account.create makes it")
+        }
+        return profile
     }
 
     private func listNetworks() -> JSON {

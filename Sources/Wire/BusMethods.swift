@@ -16,6 +16,15 @@ public enum BusMethods {
         MethodDescription(
             "bus.shutdown", "Stops the node in order, then the supervisor.", result: "state", effect: .change),
         MethodDescription(
+            "bus.switch", "Stops the node and starts that of another account; answers when it is ready.",
+            [
+                .init("network", .text(maxBytes: 63), required: true, "the network to switch to"),
+                .init("account", .text(maxBytes: 63), required: true, "the account to switch to"),
+                .init(
+                    "on_failure", .choice(["rollback", "stay"]),
+                    "when the new node does not come up: bring the old one back (default), or stay and keep trying"),
+            ], result: "state, run, changed", effect: .change),
+        MethodDescription(
             "node.start", "Starts the node; answers when it is ready. A node that is ready already is left alone.",
             result: "state, run, changed", effect: .change),
         MethodDescription(

@@ -2,13 +2,16 @@ import Supervision
 import Testing
 import Wire
 
+let alice = Profile("dev/alice")!  // A constant that is a profile.
+let bob = Profile("test/bob")!  // Another.
+
 /// A machine with a clock, and what it did, for tests that read as stories.
 struct Story {
     var machine = Machine(
         settings: Machine.Settings(
             startTimeout: .seconds(10), stopTimeout: .seconds(5),
             restart: RestartPolicy(jitter: 0, limit: 3, window: .seconds(600), thenEvery: .seconds(300))),
-        seed: 1)
+        profile: alice, seed: 1)
     var now: Time = .zero
     var timers: [Timer: Time] = [:]
     var done: [Effect] = []
@@ -181,4 +184,89 @@ func restartsAndGivesUp() {
     story.tell(.hostExited(.signalled(9)))
     #expect(story.machine.state.name == "backing_off")
     #expect(story.kinds.filter { $0 == "NodeUnresponsive" }.count == 2)
+}
+
+@Test("a switch stops the one node, closes its account, and only then opens the other's") func switches() {
+    var story = Story.ready()
+    story.done = []
+    let asked = story.tell(.switchTo(bob, onFailure: .rollback, id: 9))
+    #expect(
+        asked == [.storePlan(SwitchPlan(from: alice, to: bob, onFailure: .rollback, step: .stopping), active: alice)])
+    #expect(story.tell(.planStored).contains(.askToStop))
+    #expect(story.machine.stateName == "switching")
+    #expect(story.tell(.hostExited(.exited(0))).contains(.closeAccount))
+    let closed = story.tell(.accountClosed)
+    let forward = SwitchPlan(from: alice, to: bob, onFailure: .rollback, step: .starting)
+    #expect(closed.contains(.storePlan(forward, active: bob)))
+    #expect(story.machine.profile == alice)
+    #expect(story.tell(.planStored) == [.openAccount])
+    #expect(story.machine.profile == bob)
+    story.tell(.accountOpened(lastRun: 0))
+    story.startAgain(pid: 200)
+    #expect(story.machine.stateName == "ready")
+    #expect(story.done.contains(.announce(.completed(forward, run: 1))))
+    #expect(story.done.contains(.answer(id: 9, .done(state: "ready", run: 1, changed: true))))
+    #expect(story.done.contains(.storePlan(nil, active: bob)))
+}
+
+@Test("a new node that does not come up brings the old one back, and the caller hears why") func rollsBack() {
+    var story = Story.ready()
+    story.tell(.switchTo(bob, onFailure: .rollback, id: 9))
+    story.tell(.planStored)
+    story.tell(.hostExited(.exited(0)))
+    story.tell(.accountClosed)
+    story.tell(.planStored)
+    story.done = []
+    let refused = story.tell(.accountRefused(Fault(reason: "conflict", message: "locked", isPermanent: false)))
+    let back = SwitchPlan(from: alice, to: bob, onFailure: .rollback, step: .rollingBack)
+    #expect(refused.contains(.storePlan(back, active: alice)))
+    story.tell(.planStored)
+    #expect(story.machine.profile == alice)
+    story.tell(.accountOpened(lastRun: 7))
+    story.startAgain(pid: 200)
+    let answers = story.done.compactMap { if case .answer(id: 9, .refused(let error)) = $0 { error } else { nil } }
+    #expect(answers.map(\.code) == [.switchFailed])
+    #expect(answers.first?.message.contains("locked") == true)
+    #expect(story.machine.stateName == "ready")
+}
+
+@Test("with on_failure stay the new profile keeps being started") func stays() {
+    var story = Story.ready()
+    story.tell(.switchTo(bob, onFailure: .stay, id: 9))
+    story.tell(.planStored)
+    story.tell(.hostExited(.exited(0)))
+    story.tell(.accountClosed)
+    story.tell(.planStored)
+    story.tell(.accountOpened(lastRun: 0))
+    story.tell(.startRecorded)
+    story.tell(.spawned(pid: 200))
+    story.tell(.hostExited(.exited(1)))
+    #expect(story.machine.profile == bob)
+    #expect(story.machine.stateName == "backing_off")
+    #expect(
+        story.done.contains {
+            if case .answer(id: 9, .refused(let error)) = $0 { error.code == .switchFailed } else { false }
+        })
+}
+
+@Test("one switch at a time; start, stop and restart wait for it too") func oneAtATime() {
+    var story = Story.ready()
+    story.tell(.switchTo(bob, onFailure: .rollback, id: 9))
+    for input in [
+        Input.switchTo(alice, onFailure: .rollback, id: 10), .request(.start, id: 10), .request(.stop, id: 10),
+        .request(.restart, id: 10),
+    ] {
+        let effects = story.tell(input)
+        #expect(effects.count == 1)
+        guard case .answer(id: 10, .refused(let error))? = effects.first else { continue }
+        #expect(error.code == .switching)
+    }
+}
+
+@Test("a plan that the disk does not take changes nothing") func planRefused() {
+    var story = Story.ready()
+    story.tell(.switchTo(bob, onFailure: .rollback, id: 9))
+    let effects = story.tell(.planRefused(Fault(reason: "storage", message: "full", isPermanent: false)))
+    #expect(story.machine.stateName == "ready")
+    #expect(!effects.contains(.askToStop))
 }

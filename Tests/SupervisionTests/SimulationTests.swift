@@ -11,6 +11,9 @@ private struct World {
     var timers: [Timer: Time] = [:]
     var hostIsAlive = false
     var isOpening = false
+    var isClosing = false
+    var openProfile: Profile?
+    var stored: (plan: SwitchPlan?, active: Profile) = (nil, alice)
     var isRecording: Int64?
     var open: Set<UInt64> = []
     var nextID: UInt64 = 1
@@ -20,27 +23,47 @@ private struct World {
     var openRun: Int64?
     var lastRun: Int64 = 0
     var story: [String] = []
+    var untold: [Input] = []
 
     init(seed: UInt64) {
         random = SeededGenerator(seed: seed)
         machine = Machine(
             settings: Machine.Settings(
                 startTimeout: .seconds(120), stopTimeout: .seconds(30), restart: RestartPolicy()),
-            seed: seed)
+            profile: alice, seed: seed)
     }
 
     mutating func tell(_ input: Input) {
-        story.append("\(now) \(machine.state.name) <- \(input)")
-        for effect in machine.handle(input, at: now) { carryOut(effect) }
+        untold.append(input)
+        guard untold.count == 1 else { return }
+        while let next = untold.first {
+            story.append("\(now) \(machine.state.name) <- \(next)")
+            for effect in machine.handle(next, at: now) { carryOut(effect) }
+            untold.removeFirst()
+        }
         check()
     }
 
     mutating func carryOut(_ effect: Effect) {
         switch effect {
-        case .openAccount: isOpening = true
+        case .openAccount:
+            #expect(openProfile == nil && !hostIsAlive, "nothing of another account is open: \(story.suffix(12).joined(separator: " ; "))")
+            isOpening = true
+        case .closeAccount:
+            #expect(!hostIsAlive && openProfile == machine.profile)
+            isClosing = true
+        case .storePlan(let plan, let active):
+            stored = (plan, active)
+            if Int.random(in: 0..<20, using: &random) == 0 {
+                tell(.planRefused(Fault(reason: "storage", message: "full", isPermanent: false)))
+            } else {
+                tell(.planStored)
+            }
+        case .announce: break
         case .watchOrphan(let pid): orphan = pid
         case .killOrphan: break
         case .recordStart(let run, _):
+            #expect(openProfile == machine.profile, "a run belongs to the account that is open")
             #expect(run > lastRun, "a run is used once")
             (isRecording, lastRun) = (run, run)
         case .spawn(let run):
@@ -78,6 +101,7 @@ private struct World {
         case .stopping: #expect(hostIsAlive && timers[.stop] != nil)
         case .backingOff: #expect(timers[.backoff] != nil)
         case .failed: #expect(!hostIsAlive)
+        case .closing: #expect(isClosing && timers[.close] != nil)
         }
         let waitsForever = [State.stopped, .ended].contains(machine.state) && !open.isEmpty
         #expect(!waitsForever, "who asked is answered")
@@ -85,7 +109,7 @@ private struct World {
 
     mutating func step() {
         let fault = Fault(reason: "x", message: "x", isPermanent: Int.random(in: 0..<4, using: &random) == 0)
-        switch Int.random(in: 0..<16, using: &random) {
+        switch Int.random(in: 0..<18, using: &random) {
         case 0...2:
             guard !hasEnded else { return }
             open.insert(nextID)
@@ -96,7 +120,9 @@ private struct World {
             switch Int.random(in: 0..<6, using: &random) {
             case 0: tell(.accountHeldByOrphan(pid: 77))
             case 1: tell(.accountRefused(fault))
-            default: tell(.accountOpened(lastRun: lastRun))
+            default:
+                openProfile = machine.profile
+                tell(.accountOpened(lastRun: lastRun))
             }
         case 6 where orphan != nil:
             orphan = nil
@@ -118,6 +144,14 @@ private struct World {
             timers[timer] = nil
             now = max(now, at)
             tell(.timer(timer))
+        case 16 where !hasEnded:
+            open.insert(nextID)
+            nextID += 1
+            let failure = SwitchPlan.OnFailure.allCases.randomElement(using: &random) ?? .stay
+            tell(.switchTo(Bool.random(using: &random) ? alice : bob, onFailure: failure, id: nextID - 1))
+        case 17 where isClosing:
+            (isClosing, openProfile, isRecording) = (false, nil, nil)
+            tell(.accountClosed)
         case 15 where Int.random(in: 0..<200, using: &random) == 0: tell(.shutDown)
         default: now += .milliseconds(Int.random(in: 0..<2000, using: &random))
         }
