@@ -47,7 +47,7 @@ private struct World {
     mutating func carryOut(_ effect: Effect) {
         switch effect {
         case .openAccount:
-            #expect(openProfile == nil && !hostIsAlive, "nothing of another account is open: \(story.suffix(12).joined(separator: " ; "))")
+            #expect(openProfile == nil && !hostIsAlive, "nothing of another account is open")
             isOpening = true
         case .closeAccount:
             #expect(!hostIsAlive && openProfile == machine.profile)
