@@ -359,8 +359,13 @@ class Bus:
                 return events
 
     def read_kinds(self, *kinds):
-        """Every event of these kinds."""
+        """Every event of these kinds so far."""
         return [event for event in self.read_all() if event.kind in kinds]
+
+    def wait_for_kind(self, kind, count=1, seconds=None):
+        """Waits until the journal holds so many events of a kind, and answers them."""
+        return wait_for(lambda: (found := self.read_kinds(kind)) and len(found) >= count and found,
+                        f"{count} events {kind}", seconds)
 
     def subscribe(self, *prefixes, options=(), wait=True):
         """A plain SUB socket on these prefixes."""

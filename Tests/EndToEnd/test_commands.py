@@ -283,6 +283,7 @@ class CommandsTest(BusTest):
 
     def test_events_are_read_from_where_they_are_asked(self):
         bus = self.bus
+        bus.wait_for_kind("ChannelReady")  # the last event of a start
         bus.emit(100, kind="Mark")
         wait_for(lambda: len(bus.read_kinds("Mark")) == 100, "the events")
         events = bus.read_all()

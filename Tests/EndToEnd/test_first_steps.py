@@ -62,7 +62,7 @@ class FirstStepsTest(BusTest):
         self.assertIn("simulated", bus.log())
         self.assertIn(bus.events, bus.log())
         self.assertIn(bus.commands, bus.log())
-        self.assertRegex(bus.log(), r"(?m)\bready\b")
+        wait_for(lambda: re.search(r"(?im)\bready\b", bus.log()), "the word ready")
         logs = [path for path in (bus.profile / "log").iterdir() if path.stat().st_size]
         self.assertTrue(logs, "the node's own log")
         self.assertTrue(any("simulat" in path.read_text().lower() for path in logs))
@@ -96,6 +96,7 @@ class FirstStepsTest(BusTest):
         bus = self.make_bus()
         bus.start()
         bus.call("node.stop")
+        bus.wait_for_kind("NodeExited")
         kinds = [event.kind for event in bus.read_all()]
         self.assertEqual([kind for kind in kinds if kind in LIFECYCLE], LIFECYCLE)
         self.assertLess(kinds.index("NodeStarting"), kinds.index("NetworkStarted"))

@@ -83,7 +83,6 @@ class KillsTest(BusTest):
             returned = record.returned
         self.assertEqual(len(lives[max(lives)]), records[-1].returned - records[-2].returned,
                          "of a life that ended in order, exactly")
-        return events
 
     def test_of_the_host(self):
         bus = self.stormy_bus()
@@ -95,8 +94,8 @@ class KillsTest(BusTest):
             wait_until_gone(pid)
             records.append(Record(bus.profile / "node" / "sim-counters"))
             bus.wait_for_ready(other_than=pid)
-        events = self.check(bus, records)
-        exits = [event.payload for event in events if event.kind == "NodeExited"]
+        self.check(bus, records)
+        exits = [event.payload for event in bus.wait_for_kind("NodeExited", KILLS + 1)]
         self.assertEqual(len(exits), KILLS + 1)
         for exit in exits[:-1]:
             self.assertEqual((exit["cause"], exit["signal"]), ("crash", 9))
@@ -139,7 +138,7 @@ class KillsTest(BusTest):
         wait_until_gone(pid, PATIENCE)
         self.assertLess(time.monotonic() - began, 3.0 * (6 if SANITIZED else 1))
         bus.start()
-        self.assertEqual(bus.read_kinds("NodeExited")[0].payload["cause"], "lost_supervisor")
+        self.assertEqual(bus.wait_for_kind("NodeExited")[0].payload["cause"], "lost_supervisor")
 
     def test_a_supervisor_that_comes_back_waits_for_the_orphan_and_ends_it(self):
         bus = self.make_bus(stop_timeout="2s")
@@ -187,11 +186,10 @@ class FailedTest(BusTest):
             "first": "10ms", "max": "20ms", "limit": 3, "then_every": "1s"})
         bus.start("failed")
         self.assertEqual(bus.call("bus.ping"), {})
-        starts = [event.payload["attempt"] for event in bus.read_kinds("NodeStarting")]
-        self.assertGreaterEqual(len(starts), 4)
+        failed = bus.wait_for_kind("NodeFailed")[0].payload
+        self.assertGreaterEqual(len(bus.read_kinds("NodeStarting")), 4)
         scheduled = bus.read_kinds("NodeRestartScheduled")
         self.assertEqual([event.payload["attempt"] for event in scheduled[:3]], [1, 2, 3])
-        failed = bus.read_kinds("NodeFailed")[0].payload
         self.assertEqual(failed["retry_ms"], 1000)
         self.assertTrue(failed["message"])
         self.assert_error(-32001, "node_not_running", bus.call, "fiber.node_info")
@@ -205,7 +203,7 @@ class FailedTest(BusTest):
         bus = self.make_bus(faults=[{"call": "fiber_start", "nth": 1, "do": "abort"}],
                             restart={"first": "10ms", "limit": 1, "then_every": "0"})
         bus.start("failed")
-        self.assertIsNone(bus.read_kinds("NodeFailed")[0].payload["retry_ms"])
+        self.assertIsNone(bus.wait_for_kind("NodeFailed")[0].payload["retry_ms"])
         bus.write_node_config(faults=[])
         self.assertEqual(bus.call("node.start")["state"], "ready")
 
