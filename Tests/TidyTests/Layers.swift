@@ -24,7 +24,7 @@ enum Layers {
             "Wire", "HostLink", "Journal", "Accounts", "Supervision", "Bus", "YAML", "Linux", "ZeroMQ", "SQLite",
         ],
         // Programs
-        "nodebus": ["Supervisor", "NodeBusClient", "Wire", "Linux"],
+        "nodebus": ["Supervisor", "NodeBusClient", "Wire", "ZeroMQ", "Linux"],
         "nodebus-fiber": ["FiberRuntime", "HostLink", "Wire", "Linux"],
         // The simulated node, which shares nothing with the host that loads it
         "FiberSim": ["CFiber", "SQLite", "YAML", "Linux"],
