@@ -13,6 +13,7 @@ public enum HostProcess {
         }
         Hardening.ignoreBrokenPipes()
         Hardening.keepMemoryPrivate()
+        Hardening.keepFilesPrivate()
         guard let arguments = HostArguments(commandLine: commandLine) else { explain(commandLine) }
         guard Hardening.end(by: SIGTERM, with: arguments.supervisorPID) else {
             end(

@@ -21,6 +21,7 @@ public final class HostEnd: Sendable {
         return isWhole.withLock { isWhole in
             var done = 0
             while isWhole, done < bytes.count {
+                // A frame has at least its header, so it has an address.
                 let count = bytes.withUnsafeBytes {
                     Glibc.send(socket.raw, $0.baseAddress! + done, bytes.count - done, Int32(MSG_NOSIGNAL))
                 }

@@ -115,8 +115,11 @@ public struct RingFile: ~Copyable, Sendable {
     var readerWaits: Counter { counter(Offset.readerWaits) }
     var writerWaits: Counter { counter(Offset.writerWaits) }
 
+    /// Where the mapping begins; it is not empty, so it has an address.
+    private var start: UnsafeMutableRawPointer { mapping.bytes.baseAddress! }
+
     private func counter(_ offset: Int) -> Counter {
-        Counter(pointer: (mapping.bytes.baseAddress! + offset).assumingMemoryBound(to: Atomic<UInt64>.self))
+        Counter(pointer: (start + offset).assumingMemoryBound(to: Atomic<UInt64>.self))
     }
 
     /// A 64-bit atomic in the mapping.
@@ -131,7 +134,7 @@ public struct RingFile: ~Copyable, Sendable {
     func copyIn(_ bytes: UnsafeRawBufferPointer, at position: UInt64) {
         let start = Int(position % UInt64(RingFile.capacity))
         let first = min(bytes.count, RingFile.capacity - start)
-        let data = mapping.bytes.baseAddress! + RingFile.headerBytes
+        let data = self.start + RingFile.headerBytes
         guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
         memcpy(data + start, source, first)
         if first < bytes.count { memcpy(data, source + first, bytes.count - first) }
@@ -141,7 +144,7 @@ public struct RingFile: ~Copyable, Sendable {
     func copyOut(_ target: UnsafeMutableRawBufferPointer, from position: UInt64) {
         let start = Int(position % UInt64(RingFile.capacity))
         let first = min(target.count, RingFile.capacity - start)
-        let data = mapping.bytes.baseAddress! + RingFile.headerBytes
+        let data = self.start + RingFile.headerBytes
         guard let destination = target.baseAddress, !target.isEmpty else { return }
         memcpy(destination, data + start, first)
         if first < target.count { memcpy(destination + first, data, target.count - first) }

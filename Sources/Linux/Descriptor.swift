@@ -60,6 +60,7 @@ public struct Descriptor: ~Copyable, Sendable {
     public func write(_ bytes: [UInt8]) throws(SystemError) {
         var done = 0
         while done < bytes.count {
+            // Not empty here, so it has an address.
             let count = bytes.withUnsafeBytes { Glibc.write(raw, $0.baseAddress! + done, bytes.count - done) }
             if count < 0 && errno == EINTR { continue }
             guard count > 0 else { throw .last("write") }

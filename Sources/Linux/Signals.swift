@@ -43,6 +43,9 @@ public enum Hardening {
         _ = nb_set_not_dumpable()
     }
 
+    /// Files that a library makes without saying how are for their owner alone, as ours are.
+    public static func keepFilesPrivate() { umask(0o077) }
+
     /// Asks for `signal` when the thread that started this process ends, then tells whether `parent` still is the
     /// parent: between its fork and this call the parent may have gone unnoticed.
     public static func end(by signal: Int32, with parent: pid_t) -> Bool {

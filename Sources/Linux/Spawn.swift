@@ -98,5 +98,6 @@ private func withCStrings<Result>(
     var pointers: [UnsafeMutablePointer<CChar>?] = strings.map { strdup($0) }
     pointers.append(nil)
     defer { for pointer in pointers { free(pointer) } }
+    // It holds at least the nil at its end, so it has an address.
     return pointers.withUnsafeBufferPointer { body($0.baseAddress!) }
 }

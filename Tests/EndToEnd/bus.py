@@ -18,6 +18,8 @@ from pathlib import Path
 
 import zmq
 
+import subscriber
+
 PROJECT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(os.environ.get("NODEBUS_BIN", PROJECT / ".build/release")).resolve()
 # Longer crash runs, as `supervisor/test --long` asks for.
@@ -118,47 +120,6 @@ class Event:
         return f"<{self.topic} {self.header_bytes.decode()} {self.payload_bytes[:200]!r}>"
 
 
-def raw_members(text):
-    """The members of a JSON object as (name, raw text of the value): json.loads would not keep the bytes."""
-    decoder = json.JSONDecoder()
-    found = {}
-    place = 1
-    while text[place] != "}":
-        if text[place] == ",":
-            place += 1
-        name, place = decoder.raw_decode(text, place)
-        start = place + 1  # the colon; we write no blanks
-        _, place = decoder.raw_decode(text, start)
-        found[name] = text[start:place]
-    return found
-
-
-def raw_elements(text):
-    """The elements of a JSON array as raw text."""
-    decoder = json.JSONDecoder()
-    found = []
-    place = 1
-    while text[place] != "]":
-        if text[place] == ",":
-            place += 1
-        start = place
-        _, place = decoder.raw_decode(text, start)
-        found.append(text[start:place])
-    return found
-
-
-def raw_page(reply):
-    """The result of a reply to events.read, its `events` as Event with the very bytes of the reply."""
-    result = raw_members(raw_members(reply.decode())["result"])
-    events = []
-    for element in raw_elements(result.pop("events")):
-        parts = raw_members(element)
-        events.append(Event(json.loads(parts["topic"]), parts["header"].encode(), parts["payload"].encode()))
-    page = {name: json.loads(value) for name, value in result.items()}
-    page["events"] = events
-    return page
-
-
 class Subscription:
     """A plain SUB socket; the welcome has come before it is handed out."""
 
@@ -238,7 +199,7 @@ class Bus:
     def write_node_config(self, peers=(BOB, CAROL), confirm="50ms", faults=()):
         """The node's own configuration; a node reads it when it starts."""
         node = {
-            "fiber": {"listening_addr": "/ip4/127.0.0.1/tcp/0", "chain": "dev"},
+            "fiber": {"listening_addr": "/ip4/127.0.0.1/tcp/0", "chain": "testnet"},
             "ckb": {"rpc_url": "http://127.0.0.1:8114/"},
             "services": ["fiber", "ckb"],
             "sim": {"peers": list(peers), "confirm": confirm, "faults": list(faults)},
@@ -383,7 +344,9 @@ class Bus:
             parsed = json.loads(reply)
             if "error" in parsed:
                 raise BusError(parsed["error"])
-        return raw_page(reply)
+        page = subscriber.page(subscriber.members(reply.decode())["result"])
+        page["events"] = [Event(*event) for event in page["events"]]
+        return page
 
     def read_all(self, after=0):
         """Every event above `after`."""
@@ -396,8 +359,13 @@ class Bus:
                 return events
 
     def read_kinds(self, *kinds):
-        """Every event of these kinds."""
+        """Every event of these kinds so far."""
         return [event for event in self.read_all() if event.kind in kinds]
+
+    def wait_for_kind(self, kind, count=1, seconds=None):
+        """Waits until the journal holds so many events of a kind, and answers them."""
+        return wait_for(lambda: (found := self.read_kinds(kind)) and len(found) >= count and found,
+                        f"{count} events {kind}", seconds)
 
     def subscribe(self, *prefixes, options=(), wait=True):
         """A plain SUB socket on these prefixes."""

@@ -1,6 +1,7 @@
+#!/usr/bin/python3
 """Runs the end-to-end suites against built programs: `run.py [--programs DIR] [--jobs N] [SUITE …]`.
 
-Each module runs in a process of its own, two at a time, with a deadline; `figures` runs alone, since it measures. Every test is told as it
+Each module runs in a process of its own, two at a time, with a deadline; those that measure run alone. Every test is told as it
 ends; the last line is `N passed, N failed`. NODEBUS_LONG=1 asks for the long crash runs.
 """
 
@@ -18,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 DEADLINE_SECONDS = 3000 if os.environ.get("NODEBUS_LONG") == "1" else 240
-ALONE = ["figures"]
+ALONE = ["figures", "sleeper"]
 
 
 class Telling(unittest.TestResult):
