@@ -72,6 +72,28 @@ struct PrivateDirectory: ~Copyable {
         else { throw AccountsError(.last("write", full), full) }
     }
 
+    /// Moves what has this name into another directory, where its new name must be free; on disk when it returns.
+    func move(_ name: String, to other: borrowing PrivateDirectory, as newName: String) throws(AccountsError) {
+        let full = "\(path)/\(name)"
+        guard !other.holds(newName) else {
+            throw AccountsError(SystemError(code: EEXIST, call: "rename", subject: newName), "\(other.path)/\(newName)")
+        }
+        guard renameat(descriptor.raw, name, other.descriptor.raw, newName) == 0, fsync(other.descriptor.raw) == 0,
+            fsync(descriptor.raw) == 0
+        else { throw AccountsError(.last("rename", full), full) }
+    }
+
+    /// The names in it.
+    func names() throws(AccountsError) -> [String] {
+        do { return try directoryNames(descriptor.raw) } catch { throw AccountsError(error, path) }
+    }
+
+    /// Deletes what has this name, and all that is below it; a link goes, and not what it points to.
+    func deleteTree(_ name: String) throws(AccountsError) {
+        do { try delete(name, in: descriptor.raw) } catch { throw AccountsError(error, "\(path)/\(name)") }
+        guard fsync(descriptor.raw) == 0 else { throw AccountsError(.last("fsync", path), path) }
+    }
+
     private static func open(
         _ name: String, in directory: Int32, _ full: String, _ notes: inout [String]
     ) throws(AccountsError) -> PrivateDirectory {
@@ -94,4 +116,33 @@ struct PrivateDirectory: ~Copyable {
         }
         return PrivateDirectory(path: full, descriptor: opened)
     }
+}
+
+private func delete(_ name: String, in directory: Int32) throws(SystemError) {
+    if unlinkat(directory, name, 0) == 0 || errno == ENOENT { return }
+    // unlink(2) of a directory is EISDIR on Linux, EPERM by POSIX.
+    guard errno == EISDIR || errno == EPERM else { throw .last("unlink", name) }
+    do {
+        let child = try Descriptor.open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: directory)
+        for entry in try directoryNames(child.raw) { try delete(entry, in: child.raw) }
+    }
+    guard unlinkat(directory, name, AT_REMOVEDIR) == 0 else { throw .last("rmdir", name) }
+}
+
+/// The names in an open directory, but for `.` and `..`.
+private func directoryNames(_ raw: Int32) throws(SystemError) -> [String] {
+    // Opened anew: the stream takes its descriptor over, and moves its position.
+    let stream = fdopendir(try Descriptor.open(".", O_RDONLY | O_DIRECTORY, in: raw).release())
+    guard let stream else { throw .last("opendir") }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while let entry = readdir(stream) {
+        let name = withUnsafePointer(to: &entry.pointee.d_name) {
+            $0.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: $0.pointee)) {
+                String(cString: $0)
+            }
+        }
+        if name != "." && name != ".." { names.append(name) }
+    }
+    return names
 }

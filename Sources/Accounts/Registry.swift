@@ -12,6 +12,19 @@ public final class Registry {
         public let createdMicroseconds: Int64
         /// Whether it belongs to a simulated network.
         public let isSimulated: Bool
+        /// How far it has come into being, or out of it.
+        public let step: Step
+    }
+
+    /// Where an account is between not being and being. It is stored before each step on disk, so that whatever moment a process ends at, the
+    /// next start knows what to finish.
+    public enum Step: Sendable, Equatable {
+        /// Its files are being made. It cannot be used yet.
+        case creating
+        /// It can be used.
+        case there
+        /// Its files are being moved below `.removed`, under this name. It cannot be used any more.
+        case removing(as: String)
     }
 
     private static let applicationID: Int64 = 0x6e62_7277
@@ -19,7 +32,9 @@ public final class Registry {
     private static let schema = """
         CREATE TABLE accounts(
             network TEXT NOT NULL, account TEXT NOT NULL, created INTEGER NOT NULL, simulated INTEGER NOT NULL,
-            PRIMARY KEY(network, account)) STRICT;
+            step TEXT NOT NULL, removed_as TEXT, PRIMARY KEY(network, account)) STRICT;
+        CREATE TABLE ceilings(
+            network TEXT NOT NULL, account TEXT NOT NULL, ceiling INTEGER NOT NULL, PRIMARY KEY(network, account)) STRICT;
         CREATE TABLE active(
             id INTEGER PRIMARY KEY CHECK(id = 1), network TEXT NOT NULL, account TEXT NOT NULL, plan TEXT,
             FOREIGN KEY(network, account) REFERENCES accounts(network, account)) STRICT;
@@ -56,15 +71,17 @@ public final class Registry {
     public func accounts(network: String? = nil) throws(AccountsError) -> [Account] {
         do {
             let rows = try connection.prepare(
-                "SELECT network, account, created, simulated FROM accounts WHERE ?1 IS NULL OR network = ?1 ORDER BY 1, 2"
-            )
+                """
+                SELECT network, account, created, simulated, step, removed_as FROM accounts
+                WHERE ?1 IS NULL OR network = ?1 ORDER BY 1, 2
+                """)
             rows.bind(1, network)
             var accounts: [Account] = []
             while try rows.step() {
                 accounts.append(
                     Account(
                         profile: try profile(rows), createdMicroseconds: rows.integer(2),
-                        isSimulated: rows.integer(3) != 0))
+                        isSimulated: rows.integer(3) != 0, step: try step(rows)))
             }
             return accounts
         } catch {
@@ -77,24 +94,57 @@ public final class Registry {
         try accounts(network: profile.network).first { $0.profile == profile }
     }
 
-    /// Adds an account; one that is there already is refused with `exists`.
-    public func add(_ profile: Profile, isSimulated: Bool, createdMicroseconds: Int64 = WallClock.microseconds)
-        throws(AccountsError)
-    {
+    /// Adds an account; one that is there already, whole or not, is refused with `exists`.
+    public func add(
+        _ profile: Profile, isSimulated: Bool, createdMicroseconds: Int64 = WallClock.microseconds, step: Step = .there
+    ) throws(AccountsError) {
         guard try account(profile) == nil else {
             throw AccountsError(
                 .exists, "the account \(profile) exists already", connection.path, hint: "choose another name")
         }
-        do {
-            let row = try connection.prepare("INSERT INTO accounts VALUES(?, ?, ?, ?)")
-            row.bind(1, profile.network)
-            row.bind(2, profile.account)
+        try change("INSERT INTO accounts VALUES(?1, ?2, ?3, ?4, ?5, ?6)", profile) { row in
             row.bind(3, createdMicroseconds)
             row.bind(4, isSimulated ? 1 : 0)
-            try row.run()
+            row.bind(5, step.word)
+            row.bind(6, step.name)
+        }
+    }
+
+    /// Stores the step that an account takes next.
+    public func setStep(_ step: Step, of profile: Profile) throws(AccountsError) {
+        try change("UPDATE accounts SET step = ?3, removed_as = ?4 WHERE network = ?1 AND account = ?2", profile) {
+            row in
+            row.bind(3, step.word)
+            row.bind(4, step.name)
+        }
+    }
+
+    /// Forgets an account, but not its ceiling. The chosen one is refused by the database.
+    public func forget(_ profile: Profile) throws(AccountsError) {
+        try change("DELETE FROM accounts WHERE network = ?1 AND account = ?2", profile)
+    }
+
+    /// At least the highest seq that an account of this name ever used; 0: none has been. It outlives the account, so that the history of
+    /// another one of the same name begins above it.
+    public func ceiling(of profile: Profile) throws(AccountsError) -> Int64 {
+        do {
+            let row = try connection.prepare("SELECT ceiling FROM ceilings WHERE network = ? AND account = ?")
+            row.bind(1, profile.network)
+            row.bind(2, profile.account)
+            return try row.step() ? row.integer(0) : 0
         } catch {
             throw AccountsError(error)
         }
+    }
+
+    /// Raises a ceiling; one that is higher already stays.
+    public func raiseCeiling(of profile: Profile, to seq: Int64) throws(AccountsError) {
+        try change(
+            """
+            INSERT INTO ceilings VALUES(?1, ?2, ?3)
+            ON CONFLICT(network, account) DO UPDATE SET ceiling = max(ceiling, excluded.ceiling)
+            """, profile
+        ) { $0.bind(3, seq) }
     }
 
     /// The profile that was chosen last; nil: none yet.
@@ -116,18 +166,32 @@ public final class Registry {
 
     /// Chooses a profile; one without an account is refused with `missing`. `plan`: the switch that is under way, in the same transaction.
     public func setActiveProfile(_ profile: Profile, plan: String? = nil) throws(AccountsError) {
-        guard try account(profile) != nil else {
+        guard try account(profile)?.step == .there else {
             throw AccountsError(.missing, "there is no account \(profile)", connection.path, hint: "create it first")
         }
+        try change("INSERT OR REPLACE INTO active VALUES(1, ?1, ?2, ?3)", profile) { $0.bind(3, plan) }
+    }
+
+    /// Runs a statement whose first two values are the profile.
+    private func change(_ sql: String, _ profile: Profile, _ bind: (Statement) -> Void = { _ in })
+        throws(AccountsError)
+    {
         do {
-            let row = try connection.prepare("INSERT OR REPLACE INTO active VALUES(1, ?, ?, ?)")
+            let row = try connection.prepare(sql)
             row.bind(1, profile.network)
             row.bind(2, profile.account)
-            row.bind(3, plan)
+            bind(row)
             try row.run()
         } catch {
             throw AccountsError(error)
         }
+    }
+
+    private func step(_ row: Statement) throws -> Step {
+        guard let step = Step(word: row.text(4) ?? "", name: row.text(5)) else {
+            throw Registry.damaged("a step in it is none", connection.path)
+        }
+        return step
     }
 
     private func profile(_ row: Statement) throws -> Profile {
@@ -158,6 +222,27 @@ public final class Registry {
         case let error as AccountsError: error
         case let error as SQLiteError: AccountsError(error)
         default: damaged("\(error)", path)
+        }
+    }
+}
+
+extension Registry.Step {
+    fileprivate var word: String {
+        switch self {
+        case .creating: "creating"
+        case .there: "there"
+        case .removing: "removing"
+        }
+    }
+
+    fileprivate var name: String? { if case .removing(let name) = self { name } else { nil } }
+
+    fileprivate init?(word: String, name: String?) {
+        switch (word, name) {
+        case ("creating", nil): self = .creating
+        case ("there", nil): self = .there
+        case ("removing", let name?): self = .removing(as: name)
+        default: return nil
         }
     }
 }

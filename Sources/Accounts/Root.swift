@@ -1,5 +1,6 @@
 // Accounts: where everything is on disk, and whose turn it is there: the root and the prefix of each account, their locks, the registry of
-// accounts, and the keys of a first run. Start here; then read Prefix.swift, Locks.swift, LockHolder.swift, Registry.swift and Keys.swift.
+// accounts, how they come and go, and their keys. Start here; then read Prefix.swift, Locks.swift, LockHolders.swift, Registry.swift,
+// AccountLife.swift and Keys.swift.
 
 import Glibc
 import Linux

@@ -18,6 +18,8 @@ final class Ground {
     let root: Root
     let rootLock: RootLock
     let registry: Registry
+    /// How accounts come and go.
+    var accounts: AccountLife { AccountLife(root: root, registry: registry) }
     /// What runs first: what was chosen last, or what the configuration names.
     let profile: Profile
     /// A switch that an earlier supervisor left while it was going forward.
@@ -31,6 +33,9 @@ final class Ground {
             self.root = root
             rootLock = try RootLock.take(root)
             registry = try Registry.open(path: root.database)
+            for note in try AccountLife(root: root, registry: registry).finish() {
+                Log.write(.warning, "accounts", note)
+            }
             (profile, plan) = try Ground.choice(configuration, registry)
             try Ground.settle(profile, plan, configuration, root, registry)
         } catch {
@@ -64,17 +69,18 @@ final class Ground {
     private static func settle(
         _ profile: Profile, _ plan: SwitchPlan?, _ configuration: Configuration, _ root: Root, _ registry: Registry
     ) throws(AccountsError) {
-        let network = configuration.network(named: profile.network)
-        let isSimulated = network?.isSimulated ?? false
-        let prefix = root.prefix(profile)
-        for note in try prefix.make() { Log.write(.warning, "accounts", note) }
-        // A simulated node's key is worth nothing, so it is made here; a real one is only ever brought by its owner.
-        if isSimulated, try Keys(prefix).createDemo() {
+        let isSimulated = configuration.network(named: profile.network)?.isSimulated ?? false
+        if try registry.account(profile) == nil {
+            try AccountLife(root: root, registry: registry).create(profile, isSimulated: isSimulated, adopting: true)
             Log.info(
-                "accounts", "made account \(profile) with a random key and passphrase, since its network is simulated",
-                ["at": prefix.path])
+                "accounts",
+                "made account \(profile)"
+                    + (isSimulated ? " with a random key and passphrase, since its network is simulated" : ""),
+                ["at": root.prefix(profile).path])
         }
-        if try registry.account(profile) == nil { try registry.add(profile, isSimulated: isSimulated) }
+        // What somebody took away from a simulated account since is made anew.
+        for note in try root.prefix(profile).make() { Log.write(.warning, "accounts", note) }
+        if isSimulated { try Keys(root.prefix(profile)).createDemo() }
         try registry.setActiveProfile(profile, plan: plan?.json.encoded)
     }
 }

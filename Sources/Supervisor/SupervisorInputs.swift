@@ -37,7 +37,7 @@ extension Supervisor {
             request.answer(.result(["state": "stopping"]))
             shutDown("bus.shutdown")
         case "network.list": if request.claim() { request.answer(.result(listNetworks())) }
-        case "account.list": if request.claim() { request.answer(listAccounts(request.parameters["network"]?.text)) }
+        case "account.list", "account.create": takeAccountRequest(request)
         default:
             guard case .ready = machine.state else {
                 if request.claim() { request.answer(.failure(noNode)) }
@@ -73,24 +73,6 @@ extension Supervisor {
         }
     }
 
-    /// The profile that `network` and `account` name: of a configured network, and of an account that there is.
-    func existingProfile(_ parameters: JSON) throws(BusError) -> Profile {
-        let network = parameters["network"]?.text ?? ""
-        guard let profile = Profile(network: network, account: parameters["account"]?.text ?? "") else {
-            let path = Profile.isName(network) ? "account" : "network"
-            throw .parameter(path, "must be \(Profile.nameRule)")
-        }
-        guard configuration.network(named: profile.network) != nil else {
-            throw BusError(.notFound, "there is no network \(profile.network); network.list tells which there are")
-        }
-        let account: Registry.Account?
-        do { account = try ground.registry.account(profile) } catch { throw BusError(.storage, error.description) }
-        guard account != nil else {
-            throw BusError(.notFound, "there is no account \(profile); account.create makes it")
-        }
-        return profile
-    }
-
     private func listNetworks() -> JSON {
         [
             "networks": .array(
@@ -102,29 +84,6 @@ extension Supervisor {
                     ]
                 })
         ]
-    }
-
-    private func listAccounts(_ network: String?) -> RPCReply {
-        if let network, configuration.network(named: network) == nil {
-            return .failure(
-                BusError(.notFound, "there is no network \(quoted(network)); network.list tells which there are"))
-        }
-        do {
-            let accounts = try ground.registry.accounts(network: network)
-            return .result([
-                "accounts": .array(
-                    accounts.map {
-                        [
-                            "network": .string($0.profile.network), "account": .string($0.profile.account),
-                            "created": .string(Timestamp.text($0.createdMicroseconds)),
-                            "simulated": .bool($0.isSimulated),
-                            "active": .bool($0.profile == profile),
-                        ]
-                    })
-            ])
-        } catch {
-            return .failure(BusError(.storage, "\(error)"))
-        }
     }
 
     /// Sends the next native call when the host is free.

@@ -38,7 +38,17 @@ public enum BusMethods {
         MethodDescription(
             "account.list", "The accounts that exist, and which one is active.",
             [.init("network", .text(maxBytes: 63), "only those of this network")], result: "accounts"),
+        MethodDescription(
+            "account.create",
+            "Makes an account; on a simulated network with a random key and passphrase, else a key is imported next.",
+            accountParameters, result: accountResult, effect: .change),
         MethodDescription("events.read", "Reads the journal in pages.", eventsReadParameters, result: eventsReadResult),
+    ]
+
+    private static let accountResult = "network, account, created, simulated, active"
+    private static let accountParameters: [MethodDescription.Parameter] = [
+        .init("network", .text(maxBytes: 63), required: true, "the account's network, as in the configuration"),
+        .init("account", .text(maxBytes: 63), required: true, "the account's name: \(Profile.nameRule)"),
     ]
 
     private static let eventsReadResult = "events, next, head, oldest, epoch"
