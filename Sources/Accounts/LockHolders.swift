@@ -3,49 +3,81 @@ import Linux
 
 /// The processes that hold the lock of a file: those with an open descriptor for which the kernel reports it (proc(5), /proc/PID/fdinfo). The
 /// number in that report is of the process that took the lock, which may be gone while those that inherited it go on.
+///
+/// Supervisors and hosts keep their descriptors from others of the same user (Hardening), so unless we are root the kernel does not let us see
+/// those of a host. Its command line is for all to read: a process that says there that it is the host of this account counts as a holder too.
 struct LockHolders {
     /// One process that holds it.
     struct Holder: Equatable {
         let pid: Int32
-        /// Who took the lock; 0: gone, and not to be told from inside a container.
-        let taker: Int32
+        /// Who took the lock; nil: we may not see, 0: gone, and not to be told from inside a container.
+        let taker: Int32?
         let parent: Int32?
+        /// Its command line, the program first.
+        let commandLine: [String]
+
+        /// Whether a supervisor's program or a host's runs in it.
+        fileprivate var isOurs: Bool {
+            commandLine.first?.split(separator: "/").last.map { $0.hasPrefix("nodebus") } ?? false
+        }
+
+        /// Who started it as the host of the account with this data directory; nil: it is no such host.
+        fileprivate func supervisor(ofHostOn dataDirectory: String) -> Int32? {
+            guard isOurs, value(of: "--data") == dataDirectory else { return nil }
+            return value(of: "--supervisor").flatMap { Int32($0) }
+        }
+
+        private func value(of option: String) -> String? {
+            commandLine.firstIndex(of: option).flatMap { $0 + 1 < commandLine.count ? commandLine[$0 + 1] : nil }
+        }
     }
 
     let holders: [Holder]
+    private let dataDirectory: String?
     var pids: [Int32] { holders.map(\.pid) }
 
-    /// Looks for them among all processes whose descriptors we may see.
-    init(of file: borrowing Descriptor) {
+    /// Looks for them among all processes. `dataDirectory` is that of the account whose lock it is; nil: it is a root's.
+    init(of file: borrowing Descriptor, dataDirectory: String? = nil) {
+        self.dataDirectory = dataDirectory
         var status = stat()
         guard fstat(file.raw, &status) == 0 else {
             holders = []
             return
         }
         let (device, inode) = (status.st_dev, status.st_ino)
-        holders = entries("/proc").compactMap { Int32($0) }.sorted().compactMap { pid in
-            LockHolders.taker(pid, device, inode).map { Holder(pid: pid, taker: $0, parent: LockHolders.parent(pid)) }
+        holders = (entries("/proc") ?? []).compactMap { Int32($0) }.sorted().compactMap { pid in
+            let descriptors = entries("/proc/\(pid)/fdinfo")
+            let taker = descriptors.flatMap { LockHolders.taker(pid, $0, device, inode) }
+            guard descriptors == nil || taker != nil else { return nil }
+            let holder = Holder(
+                pid: pid, taker: taker, parent: LockHolders.parent(pid), commandLine: LockHolders.commandLine(pid))
+            guard descriptors != nil || dataDirectory.flatMap(holder.supervisor(ofHostOn:)) != nil else { return nil }
+            return holder
         }
     }
 
-    init(_ holders: [Holder]) { self.holders = holders }
+    init(_ holders: [Holder], dataDirectory: String) {
+        self.holders = holders
+        self.dataDirectory = dataDirectory
+    }
 
-    /// Whether one of them is an orphan of ours: the host that the note names, or, when a supervisor was killed before it could name one, a
-    /// process that has the lock from that supervisor.
+    /// Whether one of them is an orphan of ours: a host of this account whose parent no longer is the supervisor that started it, or a process
+    /// of ours that has the lock from the supervisor that the note names and that is gone, such as a host that was killed out of its spawn.
+    /// Nobody else ever is one, whatever number the note names: what is called an orphan will be killed.
     func judge(_ note: LockNote, ourselves: Int32 = getpid()) -> AccountLock.Holder {
-        let strangers = holders.filter { $0.pid != ourselves && $0.parent != ourselves }
-        if let host = note.host {
-            if strangers.contains(where: { $0.pid == host }) { return .orphan(host) }
-        } else if let supervisor = note.supervisor, !holders.contains(where: { $0.pid == supervisor }),
-            let heir = strangers.first(where: { $0.taker == supervisor || $0.taker == 0 })
-        {
-            return .orphan(heir.pid)
+        let orphan = holders.first { holder in
+            guard holder.pid != ourselves, holder.parent != ourselves else { return false }
+            if let supervisor = dataDirectory.flatMap(holder.supervisor(ofHostOn:)) {
+                return holder.parent != supervisor
+            }
+            guard holder.isOurs, let supervisor = note.supervisor, holder.taker == supervisor else { return false }
+            return !pids.contains(supervisor)
         }
-        return .other(holders.first?.pid)
+        return orphan.map { .orphan($0.pid) } ?? .other(pids.first)
     }
 
-    private static func taker(_ pid: Int32, _ device: dev_t, _ inode: ino_t) -> Int32? {
-        for name in entries("/proc/\(pid)/fdinfo") {
+    private static func taker(_ pid: Int32, _ names: [String], _ device: dev_t, _ inode: ino_t) -> Int32? {
+        for name in names {
             guard let report = text("/proc/\(pid)/fdinfo/\(name)"), let taker = flockTaker(report) else { continue }
             // By stat, and not by the report's own numbers, which are not those of stat on every file system. Only now: a stat can hang.
             var status = stat()
@@ -66,6 +98,10 @@ struct LockHolders {
         return nil
     }
 
+    private static func commandLine(_ pid: Int32) -> [String] {
+        text("/proc/\(pid)/cmdline")?.split(separator: "\0", omittingEmptySubsequences: false).map(String.init) ?? []
+    }
+
     private static func parent(_ pid: Int32) -> Int32? {
         guard let status = text("/proc/\(pid)/status"),
             let line = status.split(separator: "\n").first(where: { $0.hasPrefix("PPid:") })
@@ -81,8 +117,9 @@ private func text(_ path: String) -> String? {
     return String(decoding: bytes, as: UTF8.self)
 }
 
-private func entries(_ path: String) -> [String] {
-    guard let directory = opendir(path) else { return [] }
+/// The names in a directory; nil when we may not see them.
+private func entries(_ path: String) -> [String]? {
+    guard let directory = opendir(path) else { return errno == EACCES ? nil : [] }
     defer { closedir(directory) }
     var names: [String] = []
     while let entry = readdir(directory) {

@@ -46,7 +46,8 @@ public struct RootLock: ~Copyable, Sendable {
     public static func take(_ root: Root) throws(AccountsError) -> RootLock {
         let file = try root.open().file(".lock", O_RDWR | O_CREAT)
         guard try lock(file, root.lockFile) else {
-            let holder = LockHolders(of: file).pids.first
+            // Unless we are root the kernel does not show us who it is (LockHolders); then whoever took it last has said so in it.
+            let holder = LockHolders(of: file).pids.first ?? LockNote(reading: file).supervisor
             let name = holder.map { "process \($0)" } ?? "another process"
             throw AccountsError(
                 .locked, "\(name) holds this root's lock", root.lockFile,
@@ -89,11 +90,23 @@ public struct AccountLock: ~Copyable, Sendable {
         var notes: [String] = []
         let file = try prefix.open(create: false, &notes).file(".lock", O_RDWR | O_CREAT)
         guard try lock(file, prefix.lockFile) else {
-            return .held(LockHolders(of: file).judge(LockNote(reading: file)))
+            return .held(judge(file, prefix))
         }
         let taken = AccountLock(file: file, path: prefix.lockFile)
         try taken.record(host: nil)
         return .taken(taken)
+    }
+
+    /// Whether `pid` is an orphan that holds the lock now: to be asked once the process is held by a pidfd, since before that its number may
+    /// have gone to another.
+    public static func isOrphan(_ pid: Int32, of prefix: Prefix) -> Bool {
+        var notes: [String] = []
+        guard let file = try? prefix.open(create: false, &notes).file(".lock", O_RDWR) else { return false }
+        return judge(file, prefix) == .orphan(pid)
+    }
+
+    private static func judge(_ file: borrowing Descriptor, _ prefix: Prefix) -> Holder {
+        LockHolders(of: file, dataDirectory: prefix.node).judge(LockNote(reading: file))
     }
 
     /// Writes down which process is the host now; nil: none.

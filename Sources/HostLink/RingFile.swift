@@ -29,33 +29,25 @@ public struct RingFile: ~Copyable, Sendable {
     /// The file's descriptor, to be inherited by the host.
     public let descriptor: Descriptor
 
-    /// What was found where a ring should be.
-    public enum Found: Sendable, Equatable {
-        /// No file, or one that was never a ring: a new ring is made.
-        case nothing
-        /// A ring of this start of the machine.
-        case usable
-        /// A ring of an earlier start, holding so many bytes that were perhaps never journaled.
-        case fromAnotherBoot(bytes: UInt64)
-    }
-
-    /// Opens the ring at `path`, or makes a new one (0600, its space allocated, so that a full disk cannot break a write into the mapping).
-    /// Says what it found. The caller holds the account's lock.
-    public static func open(path: String, bootIdentity: String, found: inout Found) throws(SystemError) -> RingFile {
-        found = .nothing
-        if let file = try? Descriptor.open(path, O_RDWR | O_NOFOLLOW) {
-            var status = stat()
-            guard fstat(file.raw, &status) == 0 else { throw .last("fstat", path) }
-            if status.st_size == off_t(headerBytes + capacity) {
-                let ring = RingFile(mapping: try Mapping(file, count: headerBytes + capacity), descriptor: file)
-                if ring.isRing {
-                    if ring.bootIdentity == bootIdentity {
-                        found = .usable
-                        return ring
-                    }
-                    found = .fromAnotherBoot(
-                        bytes: ring.head.load() &- ring.tail.load())
-                }
+    /// Opens the ring at `path`, or makes a new one (0600, its space allocated, so that a full disk cannot break a write into the mapping): where
+    /// there is none, where what is there never was a ring, and in place of one from another start of the machine. What that one still holds is
+    /// told first; an error of `discarding` keeps it. The caller holds the account's lock.
+    public static func open(path: String, bootIdentity: String, discarding: (RingRest) throws -> Void) throws
+        -> RingFile
+    {
+        let file: Descriptor
+        do { file = try Descriptor.open(path, O_RDWR | O_NOFOLLOW) } catch {
+            // Of any other error nobody knows what it hides, and a ring that is replaced takes with it what the node said.
+            guard error.code == ENOENT else { throw error }
+            return try create(path: path, bootIdentity: bootIdentity)
+        }
+        var status = stat()
+        guard fstat(file.raw, &status) == 0 else { throw SystemError.last("fstat", path) }
+        if status.st_size == off_t(headerBytes + capacity) {
+            let ring = RingFile(mapping: try Mapping(file, count: headerBytes + capacity), descriptor: file)
+            if ring.isRing {
+                if ring.bootIdentity == bootIdentity { return ring }
+                try discarding(RingRest(of: ring))
             }
         }
         return try create(path: path, bootIdentity: bootIdentity)

@@ -54,7 +54,7 @@ public final class RingReader: @unchecked Sendable {
         into bytes: inout [UInt8], byteLimit: Int, recordLimit: Int, highestRun: Int64, _ each: (Record) -> Void
     ) throws(Nonsense) {
         let head = ring.head.load()
-        guard head &- position <= UInt64(RingFile.capacity), head & 7 == 0 else {
+        guard head >= position, head - position <= UInt64(RingFile.capacity), head & 7 == 0 else {
             throw Nonsense(description: "the ring's head is out of range")
         }
         let start = bytes.count

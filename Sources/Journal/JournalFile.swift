@@ -105,7 +105,9 @@ enum JournalFile {
             throw JournalError(
                 .newerSchema, "its schema is \(version), and this version knows \(schemaVersion)", path,
                 hint: "run the newer nodebus that wrote it")
-        case .empty, .foreign, .older: throw JournalError.damaged("it is a database, but no journal", path)
+        case .empty:
+            throw JournalError(.missing, "it is being made", path, hint: "read again in a moment")
+        case .foreign, .older: throw JournalError.damaged("it is a database, but no journal", path)
         }
         let row = try connection.prepare("SELECT network, account FROM journal WHERE id = 1")
         guard try row.step(), let network = row.text(0), let account = row.text(1) else {

@@ -136,7 +136,8 @@ public struct Machine: Sendable, Equatable {
 
     private mutating func accountRefused(_ fault: Fault, _ now: Time) -> [Effect] {
         guard case .starting(.openingAccount) = state else { return [] }
-        return [.disarm(.orphan)] + fail(fault, now)
+        // Somebody else's lock is for a person to see to; a disk that is full or held up comes back by itself.
+        return [.disarm(.orphan)] + (fault.reason == "conflict" ? fail(fault, now) : retry(after: fault, now))
     }
 
     private func startRecorded() -> [Effect] {

@@ -90,7 +90,9 @@ extension Machine {
         let every = settings.restart.thenEvery
         let retryAfter: Duration? = fault.isPermanent || every == .zero ? nil : every
         state = .failed(reason: fault.reason, message: fault.message)
-        let error = BusError(.nodeNotRunning, fault.message, ["reason": .string(fault.reason), "state": "failed"])
+        let codes: [String: BusError.Code] = ["conflict": .conflict, "storage": .storage]
+        let error = BusError(
+            codes[fault.reason] ?? .nodeNotRunning, fault.message, ["reason": .string(fault.reason), "state": "failed"])
         var effects = settleSwitch(fault) + answer(&starters, .refused(error))
         effects += answer(&stoppers, .done(state: "failed", run: run, changed: false))
         if account == .open {

@@ -52,6 +52,10 @@ final class EventReader: Sendable {
             let profile: Profile
             var query: JournalReader.Query
             let until: Instant
+            /// How long the active account's first start may take to make its journal.
+            let patience = Instant.now + .seconds(5)
+            /// When to look again at the latest.
+            var next: Instant
             /// How far it has looked, once it has.
             var position: Int64 = 0
             var hasLooked = false
@@ -91,7 +95,7 @@ final class EventReader: Sendable {
 
         private func sleep() {
             var entry = pollfd(fd: owner.wake.raw, events: Int16(POLLIN), revents: 0)
-            let next = waiting.map { $0.until.millisecondsFromNow() }.min()
+            let next = waiting.map { $0.next.millisecondsFromNow() }.min()
             poll(&entry, 1, next ?? 60_000)
         }
 
@@ -100,7 +104,8 @@ final class EventReader: Sendable {
                 let profile = try profile(request.parameters)
                 let query = try EventReader.query(request.parameters)
                 let wait = Duration.milliseconds(request.parameters["wait_ms"]?.integer ?? 0)
-                waiting.append(Waiting(request: request, profile: profile, query: query, until: Instant.now + wait))
+                let until = Instant.now + wait
+                waiting.append(Waiting(request: request, profile: profile, query: query, until: until, next: until))
             } catch {
                 request.answer(.failure(error))
             }
@@ -122,6 +127,7 @@ final class EventReader: Sendable {
         private func answer(_ entry: inout Waiting) -> Bool {
             do throws(BusError) {
                 let reader = try reader(entry.profile)
+                entry.next = entry.until
                 if entry.hasLooked, Instant.now < entry.until, try reader.head() == entry.position { return false }
                 while true {
                     let page = try reader.page(entry.query)
@@ -137,6 +143,11 @@ final class EventReader: Sendable {
                     if page.isLast { return false }
                 }
             } catch {
+                if error.code == .notFound, entry.profile == active(), Instant.now < entry.patience {
+                    // It is told of the first event in it; this is for a start that never comes so far.
+                    entry.next = entry.patience
+                    return false
+                }
                 entry.request.answer(.failure(error))
                 return true
             }

@@ -118,10 +118,11 @@ extension Supervisor {
         say(lines.joined(separator: "\n"))
     }
 
-    /// A line for whoever watches stdout; a reader that went away is no reason to end.
+    /// Lines for whoever watches stdout; a reader that is slow or went away is no reason to wait or to end.
     func say(_ text: String) {
-        let bytes = Array((text + "\n").utf8)
-        _ = bytes.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+        for line in text.split(separator: "\n") {
+            _ = StandardStream.output.offer(Array("\(line)\n".utf8.suffix(StandardStream.lineLimit)))
+        }
     }
 }
 

@@ -1,4 +1,3 @@
-import Foundation
 import Linux
 import Wire
 
@@ -14,7 +13,8 @@ public enum Log {
         case error
     }
 
-    private static let writing = Lock(())
+    /// How many lines stderr did not take since it last took one.
+    private static let dropped = Lock(0)
 
     /// Writes one line.
     public static func write(
@@ -22,8 +22,30 @@ public enum Log {
     ) {
         var line = "\(Timestamp.text(WallClock.microseconds)) \(level.rawValue) \(component): \(oneLine(message))"
         for (key, value) in fields { line += " \(key)=\(field(value))" }
-        line += "\n"
-        writing.withLock { _ in FileHandle.standardError.write(Data(line.utf8)) }
+        offer(line)
+    }
+
+    /// Writes a line if stderr takes it now. A log that is read slowly, or stands on a full disk, must neither hold the node's supervisor up nor
+    /// end it; how many lines it cost is said with the first one that gets through.
+    private static func offer(_ line: String) {
+        let bytes = cut(line)
+        dropped.withLock { count in
+            if count > 0 {
+                let note = "\(Timestamp.text(WallClock.microseconds)) warning log: lines were dropped count=\(count)"
+                guard StandardStream.errors.offer(cut(note)) else { return count += 1 }
+                count = 0
+            }
+            if !StandardStream.errors.offer(bytes) { count += 1 }
+        }
+    }
+
+    /// A line with its end, and no longer than what is written at once.
+    private static func cut(_ line: String) -> [UInt8] {
+        let room = StandardStream.lineLimit - 1
+        guard line.utf8.count > room else { return Array(line.utf8) + [0x0a] }
+        // A character that the cut halves is shown as one that is broken, which is as long as the dots.
+        let kept = String(decoding: line.utf8.prefix(room - 6), as: UTF8.self)
+        return Array("\(kept)…\n".utf8)
     }
 
     /// Writes an `info` line.

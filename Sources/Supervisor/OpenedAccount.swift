@@ -11,29 +11,43 @@ struct OpenedAccount {
     let ring: RingReader
     /// The source of what the ring still holds from an earlier run.
     let source: String
+    /// What was lost with an earlier start of the machine: in the journal, and to be published.
+    let loss: EventBatch?
     /// What has to be said of the past, after the ring's rest.
     let notes: [EventPump.Note]
 
     /// Opens ring and journal of an account whose lock is held.
     init(prefix: Prefix, source: String) throws {
         self.source = source
-        var found = RingFile.Found.nothing
-        let file = try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity(), found: &found)
-        ring = RingReader(ring: file, recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())
-        journal = try Journal.open(path: prefix.journal, profile: prefix.profile)
-        var notes: [EventPump.Note] = []
-        if case .fromAnotherBoot(let bytes) = found, bytes > 0 {
-            let payload: JSON = [
-                "reason": "the machine went down before the journal took what the node had said", "count": .null,
-                "bytes": .integer(Int64(clamping: bytes)),
-            ]
-            notes.append(EventPump.Note(kind: "EventsLost", payload: payload, run: journal.lastRun))
+        let journal = try Journal.open(path: prefix.journal, profile: prefix.profile)
+        self.journal = journal
+        var loss: EventBatch?
+        // A loss is in the journal before the ring that shows it is gone.
+        let file = try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity()) {
+            loss = try OpenedAccount.tell(of: $0, journal)
         }
+        self.loss = loss
+        ring = RingReader(ring: file, recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())
+        var notes: [EventPump.Note] = []
         if let run = journal.openRun {
             let exit = LifecycleEvent.nodeExited(.lostSupervisor, nil, uptime: nil, detail: nil)
             notes.append(EventPump.Note(kind: exit.kind, payload: exit.payload, run: run, ends: true))
         }
         self.notes = notes
+    }
+
+    /// Journals `EventsLost` if the journal lacks something that the ring of an earlier start of the machine held, or may have.
+    private static func tell(of rest: RingRest, _ journal: Journal) throws -> EventBatch? {
+        let lost = rest.records?.count { RingPosition(run: $0.run, n: $0.n) > journal.ringPosition }
+        guard lost != 0 else { return nil }
+        let payload: JSON = [
+            "reason": "the machine went down before the journal took what the node had said",
+            "count": lost.map { .integer(Int64($0)) } ?? .null,
+        ]
+        var intake = Intake()
+        intake.append(
+            kind: "EventsLost", payload: payload, run: journal.lastRun, timeMicroseconds: WallClock.microseconds)
+        return try journal.append(intake)
     }
 }
 

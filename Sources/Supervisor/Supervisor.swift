@@ -87,8 +87,10 @@ public final class Supervisor {
         untold.append(input)
         guard untold.count == 1 else { return }
         while let next = untold.first {
-            carryOut(machine.handle(next, at: elapsed))
+            let effects = machine.handle(next, at: elapsed)
+            // Shown before anybody is answered: who has been told "ready" finds the node ready.
             showState()
+            carryOut(effects)
             untold.removeFirst()
         }
     }

@@ -54,6 +54,7 @@ extension Supervisor {
             }
             bus.openJournal(
                 profile: profile, epoch: opened.journal.epoch, head: opened.journal.head, run: opened.journal.lastRun)
+            if let loss = opened.loss { bus.publish(loss) }
             ring = opened.ring
             let notes = opened.notes
             let pump = try startPump(opened)
@@ -62,6 +63,7 @@ extension Supervisor {
             tell(.accountOpened(lastRun: lastRun))
         } catch {
             accountLock = nil
+            Log.write(.error, "accounts", "the account cannot be opened", ["because": "\(error)"])
             tell(.accountRefused(Fault(reason: "storage", message: "\(error)", isPermanent: false)))
         }
     }
@@ -119,7 +121,10 @@ extension Supervisor {
             .warning, "supervisor", "a host of a supervisor that is gone still holds the account; waiting for its end",
             ["pid": "\(pid)", "account": profile.description])
         orphan = ForeignProcess(pid: pid)
-        if orphan == nil { tell(.orphanEnded) }
+        if orphan == nil || !AccountLock.isOrphan(pid, of: prefix) {
+            orphan = nil
+            tell(.orphanEnded)
+        }
     }
 
     private func spawn(_ run: Int64) {
@@ -136,13 +141,20 @@ extension Supervisor {
                     ringDescriptors: ring.inherited, lockDescriptor: accountLock.lock.descriptor,
                     secret: try Keys(prefix).passphrase() ?? [], logDirectory: prefix.log))
             host = started
-            try accountLock.lock.record(host: started.pid)
+            record(host: started.pid)
             bus.openJournal(profile: profile, epoch: board.epoch ?? "", head: board.head, run: run)
             tell(.spawned(pid: started.pid))
             Log.info("host", "started", ["pid": "\(started.pid)", "run": "\(run)", "account": profile.description])
         } catch {
             let message = "the host could not be started: \(error)"
             tell(.spawnFailed(Fault(reason: "spawn_failed", message: message, isPermanent: false)))
+        }
+    }
+
+    /// Names the host in the account's lock, for people: a host that runs is not to be given up because that could not be written.
+    func record(host: Int32?) {
+        do { try accountLock?.lock.record(host: host) } catch {
+            Log.write(.warning, "accounts", "the lock does not name its host", ["because": "\(error)"])
         }
     }
 

@@ -133,7 +133,7 @@ extension Supervisor {
         listenToHost()
         lastLines = ended.lastLines
         host = nil
-        try? accountLock?.lock.record(host: nil)
+        record(host: nil)
         bus.describe(source: network.host.rawValue, [])
         tell(.hostExited(end))
     }

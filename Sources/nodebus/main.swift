@@ -6,6 +6,7 @@ import Glibc
 import Linux
 import Supervisor
 
+StandardStream.fillGaps()
 // A reader that went away then shows as EPIPE, and `| head` ends a command quietly.
 Hardening.ignoreBrokenPipes()
 exit(start(Array(CommandLine.arguments.dropFirst())).rawValue)

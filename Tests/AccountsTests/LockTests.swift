@@ -24,7 +24,8 @@ private let hasChildTakeLock = """
 private let losesHost = """
     f = open(sys.argv[1], 'a+'); os.chmod(sys.argv[1], 0o600)
     fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    host = subprocess.Popen(['/bin/sleep', '60'], pass_fds=[f.fileno()], stdin=subprocess.DEVNULL)
+    host = subprocess.Popen(
+        sys.argv[3:] + ['60'], executable='/bin/sleep', pass_fds=[f.fileno()], stdin=subprocess.DEVNULL)
     f.truncate(0)
     f.write('{"supervisor":%d,"host":%s}' % (os.getpid(), host.pid if sys.argv[2] == 'named' else 'null')); f.flush()
     say(host.pid); s.recv(1)
@@ -95,7 +96,7 @@ private let losesHost = """
     func orphan(how: String) throws {
         let prefix = try scratch.prefix()
         let root = try RootLock.take(prefix.root)
-        let helper = try Helper(losesHost, [prefix.lockFile, how])
+        let helper = try Helper(losesHost, [prefix.lockFile, how, "/opt/nodebus-fiber"])
         let host = try #require(Int32(try helper.line()))
         defer { kill(host, SIGKILL) }
         try helper.end()
@@ -109,6 +110,21 @@ private let losesHost = """
         var entry = pollfd(fd: process.descriptor, events: Int16(POLLIN), revents: 0)
         #expect(poll(&entry, 1, 10_000) == 1)
         #expect(try attempt(prefix, root) == nil)
+    }
+
+    @Test(
+        "a shell that holds the lock is nobody's orphan, whatever number is in the file",
+        arguments: ["named", "unnamed"])
+    func heirOfSomebodyElse(how: String) throws {
+        let prefix = try scratch.prefix()
+        let root = try RootLock.take(prefix.root)
+        // As after `exec 9>.lock; flock 9`: the process that took the lock is gone, as a supervisor would be.
+        let helper = try Helper(losesHost, [prefix.lockFile, how, "sh"])
+        let shell = try #require(Int32(try helper.line()))
+        defer { kill(shell, SIGKILL) }
+        try helper.end()
+        #expect(try attempt(prefix, root) == .other(shell))
+        #expect(!AccountLock.isOrphan(shell, of: prefix))
     }
 
     @Test(
@@ -129,24 +145,34 @@ private let losesHost = """
     @Test("who is an orphan") func judging() {
         typealias Holder = LockHolders.Holder
         let ours: Int32 = 10
-        let heir = Holder(pid: 30, taker: 20, parent: 1)
-        let heirInContainer = Holder(pid: 30, taker: 0, parent: 1)
-        let child = Holder(pid: 30, taker: ours, parent: ours)
-        let supervisor = Holder(pid: 20, taker: 20, parent: 1)
+        func host(taker: Int32?, parent: Int32, data: String = "/root/dev/demo/node") -> Holder {
+            let words = ["/opt/nodebus-fiber", "--library", "x", "--data", data, "--supervisor", "20"]
+            return Holder(pid: 30, taker: taker, parent: parent, commandLine: words)
+        }
+        func other(_ pid: Int32, taker: Int32, _ program: String) -> Holder {
+            Holder(pid: pid, taker: taker, parent: 1, commandLine: [program, "run"])
+        }
         let cases: [([Holder], LockNote, AccountLock.Holder)] = [
-            ([heir], LockNote(supervisor: 20, host: 30), .orphan(30)),
-            ([heir], LockNote(supervisor: 20), .orphan(30)),
-            ([heirInContainer], LockNote(supervisor: 20), .orphan(30)),
-            ([heir], LockNote(supervisor: 21), .other(30)),
-            ([heir], LockNote(), .other(30)),
-            ([heir], LockNote(supervisor: 20, host: 31), .other(30)),
-            ([supervisor, heir], LockNote(supervisor: 20), .other(20)),
-            ([child], LockNote(supervisor: ours, host: 30), .other(30)),
-            ([child], LockNote(supervisor: ours), .other(30)),
+            ([host(taker: 20, parent: 1)], LockNote(supervisor: 20, host: 30), .orphan(30)),
+            // In a container, and for a user whom the kernel does not show the host's descriptors.
+            ([host(taker: 0, parent: 1)], LockNote(), .orphan(30)),
+            ([host(taker: nil, parent: 1)], LockNote(supervisor: 20, host: 31), .orphan(30)),
+            // Its supervisor lives, though it is not the one of this root.
+            ([host(taker: 20, parent: 20)], LockNote(supervisor: 20, host: 30), .other(30)),
+            ([other(20, taker: 20, "nodebus"), host(taker: 20, parent: 20)], LockNote(supervisor: 20), .other(20)),
+            ([host(taker: ours, parent: ours)], LockNote(supervisor: ours, host: 30), .other(30)),
+            // Another account's host.
+            ([host(taker: 0, parent: 1, data: "/root/dev/else/node")], LockNote(supervisor: 20, host: 30), .other(30)),
+            // Killed between fork and exec of its host, a supervisor leaves a process that still bears its name.
+            ([other(30, taker: 20, "/opt/nodebus")], LockNote(supervisor: 20), .orphan(30)),
+            ([other(30, taker: 20, "/opt/nodebus")], LockNote(supervisor: 21), .other(30)),
+            ([other(30, taker: 20, "bash")], LockNote(supervisor: 20, host: 30), .other(30)),
+            ([other(30, taker: 0, "bash")], LockNote(supervisor: 20, host: 30), .other(30)),
             ([], LockNote(supervisor: 20, host: 30), .other(nil)),
         ]
         for (holders, note, expected) in cases {
-            #expect(LockHolders(holders).judge(note, ourselves: ours) == expected, "\(holders) \(note)")
+            let found = LockHolders(holders, dataDirectory: "/root/dev/demo/node").judge(note, ourselves: ours)
+            #expect(found == expected, "\(holders) \(note)")
         }
     }
 

@@ -226,13 +226,14 @@ class Bus:
 
     # The supervisor's process
 
-    def spawn(self):
-        """Starts the supervisor and waits for nothing."""
+    def spawn(self, through=(), output=None):
+        """Starts the supervisor and waits for nothing. `through`: a command that becomes it; `output`: where it prints, other than its log."""
         log = open(self.log_path, "ab")
         environment = {**os.environ, **self.environment}
+        output = log if output is None else output
         self.process = subprocess.Popen(
-            [PROGRAMS / "nodebus", "run", "--config", self.config], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            cwd=self.directory, env=environment, start_new_session=True)
+            [*through, PROGRAMS / "nodebus", "run", "--config", self.config], stdin=subprocess.DEVNULL, stdout=output,
+            stderr=output, cwd=self.directory, env=environment, start_new_session=True)
         log.close()
         return self.process
 

@@ -251,7 +251,7 @@ class WireTest(BusTest):
         self.addCleanup(stuck.close)
         live = self.bus.subscribe("dev/demo/fiber/")
         self.addCleanup(live.close)
-        self.bus.emit(20_000)
+        self.bus.emit(20_000, per_second=10_000)
         for number in range(20_000):
             self.assertEqual(live.receive().payload["kind"], "Storm", number)
         wait_for(lambda: self.bus.status()["journal"] == "ok", "a sound journal")

@@ -41,9 +41,7 @@ final class HostWorld {
         try FileManager.default.createDirectory(atPath: directory + "/node/ckb", withIntermediateDirectories: true)
         try config.write(toFile: directory + "/node.yml", atomically: false, encoding: .utf8)
         try (key ?? HostWorld.key).write(toFile: directory + "/node/ckb/key", atomically: false, encoding: .utf8)
-        var found = RingFile.Found.nothing
-        let file = try RingFile.open(
-            path: directory + "/events.ring", bootIdentity: bootIdentity(), found: &found)
+        let file = try RingFile.open(path: directory + "/events.ring", bootIdentity: bootIdentity()) { _ in }
         ring = RingReader(ring: file, recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())
         let pair = try Descriptor.socketPair()
         let lock = try Descriptor.open(directory + "/.lock", O_RDWR | O_CREAT)
