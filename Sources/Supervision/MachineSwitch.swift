@@ -26,8 +26,8 @@ extension Machine {
         }
     }
 
-    /// The disk does not take a step: the switch is off. Before anything was stopped nothing has changed; later the old profile is brought back, which
-    /// is what a supervisor that came now would do too.
+    /// The disk does not take a step: the switch is off. Before anything was stopped nothing has changed; later the old profile is
+    /// brought back, which is what a supervisor that came now would do too.
     mutating func planRefused(_ fault: Fault, _ now: Time) -> [Effect] {
         guard let plan else { return [] }
         self.plan = nil

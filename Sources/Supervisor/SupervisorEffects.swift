@@ -175,7 +175,7 @@ extension Supervisor {
             ends = true
             payload = payload.with("stderr", .array((lastLines ?? []).map { .string($0) }))
             lastLines = nil
-            level = cause == .commanded ? .info : .warning
+            level = cause == .commanded || cause == .switching ? .info : .warning
         case .nodeFailed: level = .error
         case .nodeUnresponsive, .nodeRestartScheduled: level = .warning
         case .nodeReady(let pid, let startup):
