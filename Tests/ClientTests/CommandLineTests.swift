@@ -106,7 +106,7 @@ struct CommandLineTests {
         let good = try world.run(["check", "--config", path])
         #expect(good.code == 0)
         #expect(good.out == "\(path) is good: starts dev/demo of dev (simulated)\n")
-        let warned = "\(world.directory)/dev.yml:3:23: services[2]: has no effect in an embedded node"
+        let warned = "\(world.directory)/dev.yml:3:24: services[2]: has no effect in an embedded node"
         #expect(good.err == "warning: \(warned): no port is opened for it\n")
         _ = try writeConfiguration("journal: {keep: 1}\nwrong: 1")
         for command in ["check", "run", "status", "watch"] {
