@@ -37,12 +37,16 @@ struct NativeCall: Sendable {
     /// - `options`: the arguments before any parameter is set, with our defaults where the native ones are traps.
     /// - `fields`: the parameters, in the order of help texts.
     /// - `check`: what no parameter's type says by itself, with the given parameters at hand.
-    /// - `function`: the library's function; nil when this library lacks it.
+    /// - `function`: the library's function; nil when this library lacks it. What it throws, only the running node could
+    ///   tell to be wrong.
     init<Options>(
         _ name: String, _ summary: String, options: @escaping @Sendable () -> Options, fields: [Field<Options>],
         output: Output, result: String, effect: MethodDescription.Effect = .read, find: String? = nil,
         check: @escaping @Sendable (JSON, inout Options) throws(BusError) -> Void = { (_, _) throws(BusError) in },
-        function: @escaping @Sendable (Library) -> ((OpaquePointer, inout Options, NativeOutput) -> FiberFfiStatus)?
+        function:
+            @escaping @Sendable (Library) -> (
+                (OpaquePointer, inout Options, NativeOutput) throws(BusError) -> FiberFfiStatus
+            )?
     ) {
         let description = MethodDescription(
             "fiber." + name, summary, fields.map(\.parameter), result: result, effect: effect, find: find)
@@ -60,7 +64,7 @@ struct NativeCall: Sendable {
                 }
                 try check(given, &arguments)
                 var text: UnsafeMutablePointer<CChar>?
-                let failure = NativeFailure(function(handle, &arguments, &text), library)
+                let failure = NativeFailure(try function(handle, &arguments, &text), library)
                 strings.release()
                 let bytes = library.take(text)
                 let known = NativeCall.known(given, fields.filter(\.isSecret).map(\.parameter.name))

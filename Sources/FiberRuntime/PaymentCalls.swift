@@ -14,29 +14,44 @@ extension FiberCalls {
             }
         ) { library in
             guard let call = library.newInvoice else { return nil }
-            return { handle, options, out in
-                if options.currency == FIBER_INVOICE_CURRENCY_DEFAULT { options.currency = currency(library, handle) }
+            return { (handle, options, out) throws(BusError) in
+                var info: UnsafeMutablePointer<CChar>?
+                let status = library.nodeInfo(handle, &info)
+                let chain = library.take(info).flatMap { try? JSON.parse($0) }?["chain_hash"]?.text
+                guard status == FIBER_FFI_STATUS_OK else { return status }
+                options.currency = try currency(asked: options.currency, chain: chain)
                 return call(handle, &options, out)
             }
         }
     ]
 
-    /// The currency of the node's chain. The native default is Fibd whatever the chain, which mainnet and testnet
-    /// then refuse.
-    private static func currency(_ library: Library, _ handle: OpaquePointer) -> FiberInvoiceCurrency {
-        var text: UnsafeMutablePointer<CChar>?
-        let status = library.nodeInfo(handle, &text)
-        let info = library.take(text).flatMap { try? JSON.parse($0) }
-        guard status == FIBER_FFI_STATUS_OK else { return FIBER_INVOICE_CURRENCY_DEFAULT }
-        switch info?["chain_hash"]?.text {
-        case mainnetHash: return FIBER_INVOICE_CURRENCY_FIBB
-        case testnetHash: return FIBER_INVOICE_CURRENCY_FIBT
-        default: return FIBER_INVOICE_CURRENCY_DEFAULT
-        }
+    /// The currency that belongs to the chain with this hash of its first block. The native default is Fibd whatever the
+    /// chain, which mainnet and testnet then refuse; so is one that belongs to another chain, here and by name.
+    private static func currency(
+        asked: FiberInvoiceCurrency, chain hash: String?
+    ) throws(BusError) -> FiberInvoiceCurrency {
+        // A node that does not tell its chain has the last word.
+        guard let hash else { return asked }
+        let chain = chains.first { $0.hash == hash } ?? developmentChain
+        guard asked != FIBER_INVOICE_CURRENCY_DEFAULT, asked != chain.currency else { return chain.currency }
+        throw .parameter(
+            "currency",
+            "must be \(chain.word) on \(chain.name), which this node is for; left out, it is filled in. The pairs are "
+                + "Fibb on mainnet, Fibt on testnet, Fibd on any other chain")
     }
 
-    private static let mainnetHash = "0x92b197aa1fba0f63633922c61c92375c9c074a93e85963554f5499fe1450d0e5"
-    private static let testnetHash = "0x10639e0895502b5688a6be8cf69460d76541bfa4821629d86d62ba0aae3f9606"
+    private typealias Chain = (hash: String, name: String, word: String, currency: FiberInvoiceCurrency)
+    private static let developmentChain: Chain = ("", "a development chain", "Fibd", FIBER_INVOICE_CURRENCY_FIBD)
+    private static let chains: [Chain] = [
+        (
+            "0x92b197aa1fba0f63633922c61c92375c9c074a93e85963554f5499fe1450d0e5", "mainnet", "Fibb",
+            FIBER_INVOICE_CURRENCY_FIBB
+        ),
+        (
+            "0x10639e0895502b5688a6be8cf69460d76541bfa4821629d86d62ba0aae3f9606", "testnet", "Fibt",
+            FIBER_INVOICE_CURRENCY_FIBT
+        ),
+    ]
 
     private static let udt = "udt_type_script"
     private static let udtSummary = "the UDT's type script: code_hash, hash_type, args (default: CKB)"

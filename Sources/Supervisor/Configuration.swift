@@ -18,6 +18,8 @@ public struct Configuration: Sendable, Equatable {
     public let start: Profile
     /// Deadlines and restarts.
     public let supervision: SupervisionSettings
+    /// What can run as it is, though perhaps not as it is meant; most of it stands in the files of the nodes.
+    public internal(set) var warnings: [ConfigurationError.Fault] = []
 
     /// The network of that name.
     public func network(named name: String) -> NetworkSettings? { networks.first { $0.name == name } }
@@ -52,6 +54,19 @@ public struct Configuration: Sendable, Equatable {
         public let isSimulated: Bool
         /// The node's own configuration file, absolute; it was readable when this was read.
         public let config: String
+        /// The chain that file names: `mainnet`, `testnet`, or the path of a chain's specification. Nil when the file
+        /// is YAML that this program does not read, or was not looked at.
+        public let chain: String?
+
+        /// The currency of an invoice on that chain.
+        public var currency: String? {
+            switch chain {
+            case nil: nil
+            case "mainnet": "Fibb"
+            case "testnet": "Fibt"
+            default: "Fibd"
+            }
+        }
     }
 
     /// The kinds of node host that this build has.

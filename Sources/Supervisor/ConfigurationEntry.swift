@@ -4,18 +4,41 @@ import YAML
 /// Collects what is wrong, so that one run of `nodebus check` names everything.
 final class FaultList {
     let file: String
-    private(set) var faults: [ConfigurationError.Fault] = []
+    private var ownFaults: [ConfigurationError.Fault] = []
+    private var ownWarnings: [ConfigurationError.Fault] = []
+    private var named: [FaultList] = []
 
     init(file: String) { self.file = file }
 
-    func add(_ node: YAML.Node, _ path: String, _ problem: String) {
-        let place = ConfigurationError.Place(line: node.line, column: node.column)
-        faults.append(ConfigurationError.Fault(file: file, place: place, path: path, problem: problem))
+    /// A list for a file that this one names.
+    func list(of file: String) -> FaultList {
+        let list = FaultList(file: file)
+        named.append(list)
+        return list
     }
 
-    var error: ConfigurationError {
+    func add(_ node: YAML.Node, _ path: String, _ problem: String) { ownFaults.append(line(node, path, problem)) }
+
+    /// What can run as it is, though perhaps not as it is meant.
+    func warn(_ node: YAML.Node, _ path: String, _ problem: String) { ownWarnings.append(line(node, path, problem)) }
+
+    /// All faults in the order of the file, then those of the files it names.
+    var faults: [ConfigurationError.Fault] { lines { $0.ownFaults } }
+
+    /// The warnings, in the same order.
+    var warnings: [ConfigurationError.Fault] { lines { $0.ownWarnings } }
+
+    private func line(_ node: YAML.Node, _ path: String, _ problem: String) -> ConfigurationError.Fault {
+        let place = ConfigurationError.Place(line: node.line, column: node.column)
+        return ConfigurationError.Fault(file: file, place: place, path: path, problem: problem)
+    }
+
+    private func lines(_ own: (FaultList) -> [ConfigurationError.Fault]) -> [ConfigurationError.Fault] {
         let start = ConfigurationError.Place(line: 0, column: 0)
-        return ConfigurationError(faults: faults.sorted { ($0.place ?? start) < ($1.place ?? start) })
+        var lines = own(self).sorted { ($0.place ?? start) < ($1.place ?? start) }
+        // Two networks may name one file.
+        for line in named.flatMap({ $0.lines(own) }) where !lines.contains(line) { lines.append(line) }
+        return lines
     }
 }
 
@@ -27,8 +50,10 @@ struct ConfigurationEntry {
 
     func fault(_ problem: String) { faults.add(node, path, problem) }
 
+    func warn(_ problem: String) { faults.warn(node, path, problem) }
+
     /// What stands there, in words.
-    private var found: String {
+    var found: String {
         switch node.content {
         case .scalar(let text, _): node.isNull ? "nothing" : quoted(text)
         case .sequence: "a list"
@@ -136,7 +161,7 @@ struct ConfigurationEntry {
         return ConfigurationSection(entry: self)
     }
 
-    fileprivate func join(_ key: String) -> String {
+    func join(_ key: String) -> String {
         let shown = key.utf8.allSatisfy { 0x21 < $0 && $0 < 0x7f } && !key.isEmpty ? key : quoted(key)
         return path.isEmpty ? shown : "\(path).\(shown)"
     }

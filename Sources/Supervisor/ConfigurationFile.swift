@@ -8,21 +8,24 @@ extension Configuration {
     /// pass.
     ///
     /// Relative paths in the file are relative to its directory. `programDirectory` is where `library: sim` is looked
-    /// for.
+    /// for. A client, which only looks for the bus, need not care for the files of the nodes (`withNodes: false`).
     public static func load(
-        path: String, programDirectory: String = Program.directory
+        path: String, programDirectory: String = Program.directory, withNodes: Bool = true
     ) throws(ConfigurationError) -> Configuration {
         let root = try parse(try readFile(path), of: path)
         guard let directory = resolvedDirectory(of: path) else {
             throw .unreadable(path, SystemError.last("realpath"))
         }
         let faults = FaultList(file: path)
-        let file = ConfigurationFile(directory: directory, programDirectory: programDirectory, faults: faults)
+        let file = ConfigurationFile(
+            directory: directory, programDirectory: programDirectory, withNodes: withNodes, faults: faults)
         let name = path.split(separator: "/").last.map(String.init) ?? path
         let entry = ConfigurationEntry(node: root, path: "", faults: faults)
-        guard let configuration = file.decode(entry, name: absolutePath(name, relativeTo: directory)),
-            faults.faults.isEmpty
-        else { throw faults.error }
+        let decoded = file.decode(entry, name: absolutePath(name, relativeTo: directory))
+        guard var configuration = decoded, faults.faults.isEmpty else {
+            throw ConfigurationError(faults: faults.faults)
+        }
+        configuration.warnings = faults.warnings
         return configuration
     }
 
@@ -55,6 +58,7 @@ extension Configuration {
 struct ConfigurationFile {
     let directory: String
     let programDirectory: String
+    let withNodes: Bool
     let faults: FaultList
 
     /// The whole file, or nil with at least one fault.
@@ -140,16 +144,19 @@ struct ConfigurationFile {
             return nil
         }
         var networks: [Configuration.NetworkSettings] = []
+        var ports = FixedPorts()
         for (key, value) in entries {
             let name = key.text ?? ""
             let isName = Profile.isName(name)
             if !isName { faults.add(key, value.path, "is no name for a network: \(Profile.nameRule)") }
-            if let network = readNetwork(value, name: name), isName { networks.append(network) }
+            if let network = readNetwork(value, name: name, &ports), isName { networks.append(network) }
         }
         return networks.count == entries.count ? networks : nil
     }
 
-    private func readNetwork(_ entry: ConfigurationEntry, name: String) -> Configuration.NetworkSettings? {
+    private func readNetwork(
+        _ entry: ConfigurationEntry, name: String, _ ports: inout FixedPorts
+    ) -> Configuration.NetworkSettings? {
         let refused: KeyValuePairs = ["prepare": "is not offered by this version"]
         guard let network = entry.section(["host", "library", "config"], refused: refused) else { return nil }
         let host = network.required("host", example: "fiber")?.choice(
@@ -162,7 +169,16 @@ struct ConfigurationFile {
         let library = network.required("library", example: "sim").flatMap(readLibrary)
         let config = network.required("config", example: "fiber/dev.yml").flatMap(readNodeConfig)
         guard let host, let library, let config else { return nil }
-        return .init(name: name, host: host, library: library.path, isSimulated: library.isSimulated, config: config)
+        var chain: String?
+        if withNodes {
+            let node = FiberConfigurationFile(
+                config.text, isSimulated: library.isSimulated, faults: faults.list(of: config.path))
+            chain = node?.chain
+            if let address = node?.address { ports.add(address, of: name) }
+        }
+        return .init(
+            name: name, host: host, library: library.path, isSimulated: library.isSimulated, config: config.path,
+            chain: chain)
     }
 
     private func readLibrary(_ entry: ConfigurationEntry) -> (path: String, isSimulated: Bool)? {
@@ -175,7 +191,7 @@ struct ConfigurationFile {
         return entry.filePath(relativeTo: directory).map { ($0, false) }
     }
 
-    private func readNodeConfig(_ entry: ConfigurationEntry) -> String? {
+    private func readNodeConfig(_ entry: ConfigurationEntry) -> (path: String, text: [UInt8])? {
         guard let path = entry.filePath(relativeTo: directory) else { return nil }
         do throws(SystemError) {
             let file = try Descriptor.open(path, O_RDONLY | O_NONBLOCK)
@@ -185,7 +201,7 @@ struct ConfigurationFile {
                 entry.fault("\(path) is not a file")
                 return nil
             }
-            return path
+            return (path, try file.readAll(limit: YAML.sizeLimit + 1))
         } catch {
             entry.fault("\(path) cannot be read: \(error.reason)")
             return nil

@@ -92,6 +92,7 @@ extension Supervisor {
         Program.turnOffCrashReports()
         Hardening.ignoreBrokenPipes()
         Hardening.keepMemoryPrivate()
+        for warning in configuration.warnings { Log.write(.warning, "configuration", warning.description) }
         do {
             let supervisor = try Supervisor(configuration, signals, try Ground(configuration))
             supervisor.greet()

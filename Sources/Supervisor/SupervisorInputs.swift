@@ -80,6 +80,8 @@ extension Supervisor {
                     [
                         "name": .string($0.name), "host": .string($0.host.rawValue), "library": .string($0.library),
                         "config": .string($0.config), "simulated": .bool($0.isSimulated),
+                        "chain": $0.chain.map { .string($0) } ?? .null,
+                        "currency": $0.currency.map { .string($0) } ?? .null,
                         "active": .bool($0.name == profile.network),
                     ]
                 })

@@ -34,7 +34,9 @@ public enum BusMethods {
             "node.restart", "Stops the node and starts it again; answers when it is ready.",
             result: "state, run, changed",
             effect: .change),
-        MethodDescription("network.list", "The configured networks.", result: "networks"),
+        MethodDescription(
+            "network.list", "The configured networks.",
+            result: "networks: name, host, library, config, simulated, chain, currency (of invoices), active"),
         MethodDescription(
             "account.list", "The accounts that exist, and which one is active.",
             [.init("network", .text(maxBytes: 63), "only those of this network")], result: "accounts"),

@@ -31,7 +31,9 @@ struct TreeReader {
         var text = ""
         var style = YAML.Node.Style.plain
 
-        func error(_ problem: String) -> YAMLError { YAMLError(line: line, column: column, problem: problem) }
+        func error(_ problem: String, isOurLimit: Bool = false) -> YAMLError {
+            YAMLError(line: line, column: column, problem: problem, isOurLimit: isOurLimit)
+        }
     }
 
     private func expect(_ type: yaml_event_type_t) throws(YAMLError) {
@@ -58,7 +60,7 @@ struct TreeReader {
         case YAML_MAPPING_START_EVENT:
             try refuse(anchor: event.data.mapping_start.anchor, tag: event.data.mapping_start.tag, at: result)
         case YAML_ALIAS_EVENT:
-            throw result.error("an alias (*name) stands here; write the value out instead")
+            throw result.error("an alias (*name) stands here; write the value out instead", isOurLimit: true)
         default: break
         }
         return result
@@ -67,13 +69,17 @@ struct TreeReader {
     private func refuse(
         anchor: UnsafeMutablePointer<yaml_char_t>?, tag: UnsafeMutablePointer<yaml_char_t>?, at event: Event
     ) throws(YAMLError) {
-        if anchor != nil { throw event.error("an anchor (&name) stands here; anchors and aliases are not read") }
-        if tag != nil { throw event.error("a tag (!name) stands here; tags are not read") }
+        if anchor != nil {
+            throw event.error("an anchor (&name) stands here; anchors and aliases are not read", isOurLimit: true)
+        }
+        if tag != nil { throw event.error("a tag (!name) stands here; tags are not read", isOurLimit: true) }
     }
 
     private func node(_ event: Event, depth: Int) throws(YAMLError) -> YAML.Node {
         func checkDepth() throws(YAMLError) {
-            guard depth < YAML.depthLimit else { throw event.error("nested more than \(YAML.depthLimit) levels deep") }
+            guard depth < YAML.depthLimit else {
+                throw event.error("nested more than \(YAML.depthLimit) levels deep", isOurLimit: true)
+            }
         }
         func place(_ content: YAML.Node.Content) -> YAML.Node {
             YAML.Node(content, line: event.line, column: event.column)
@@ -101,7 +107,7 @@ struct TreeReader {
         var lines: [String: Int] = [:]
         while case let key = try next(), key.type != YAML_MAPPING_END_EVENT {
             guard key.type == YAML_SCALAR_EVENT else {
-                throw key.error("a key must be a word, not a list or a mapping")
+                throw key.error("a key must be a word, not a list or a mapping", isOurLimit: true)
             }
             if let first = lines.updateValue(key.line, forKey: key.text) {
                 throw key.error("the key \"\(key.text)\" stands here a second time; the first is on line \(first)")

@@ -20,7 +20,9 @@ public enum YAML {
     /// tag or second document, more than `sizeLimit` bytes or `depthLimit` levels, or no document at all.
     public static func parse(_ bytes: [UInt8]) throws(YAMLError) -> Node {
         guard bytes.count <= sizeLimit else {
-            throw YAMLError(line: 1, column: 1, problem: "\(bytes.count) bytes are too many; the limit is \(sizeLimit)")
+            throw YAMLError(
+                line: 1, column: 1, problem: "\(bytes.count) bytes are too many; the limit is \(sizeLimit)",
+                isOurLimit: true)
         }
         var parser = yaml_parser_t()
         guard yaml_parser_initialize(&parser) == 1 else {
@@ -46,12 +48,15 @@ public struct YAMLError: Error, Sendable, Equatable, CustomStringConvertible {
     public let column: Int
     /// What is wrong, and what would be right where that is known.
     public let problem: String
+    /// Whether this is our own strictness: the text may be good YAML to another reader.
+    public let isOurLimit: Bool
 
     /// An error at a place.
-    public init(line: Int, column: Int, problem: String) {
+    public init(line: Int, column: Int, problem: String, isOurLimit: Bool = false) {
         self.line = line
         self.column = column
         self.problem = problem
+        self.isOurLimit = isOurLimit
     }
 
     /// `3:7: the key "root" stands here a second time`.

@@ -103,14 +103,14 @@ struct Options {
         return access(preset, F_OK) == 0 ? preset : nil
     }
 
-    /// The configuration, read and checked.
-    func configuration() throws(Failure) -> Configuration {
+    /// The configuration, read and checked; for a client without the files of the nodes.
+    func configuration(withNodes: Bool = true) throws(Failure) -> Configuration {
         guard let path = configurationPath else {
             throw Failure(
                 .configurationUnreadable,
                 "no configuration: give --config FILE, set NODEBUS_CONFIG, or stand where config/nodebus.yml is")
         }
-        do throws(ConfigurationError) { return try Configuration.load(path: path) } catch {
+        do throws(ConfigurationError) { return try Configuration.load(path: path, withNodes: withNodes) } catch {
             throw .configuration(error)
         }
     }
@@ -118,13 +118,13 @@ struct Options {
     /// Where the supervisor takes commands.
     func commandEndpoint() throws(Failure) -> String {
         if let endpoint = values[Option.commands.name] { return endpoint }
-        return try configuration().bus.commands[0].description
+        return try configuration(withNodes: false).bus.commands[0].description
     }
 
     /// Where the supervisor publishes.
     func eventEndpoint() throws(Failure) -> String {
         if let endpoint = values[Option.events.name] { return endpoint }
-        return try configuration().bus.events[0].description
+        return try configuration(withNodes: false).bus.events[0].description
     }
 }
 

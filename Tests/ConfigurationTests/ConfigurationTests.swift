@@ -13,11 +13,11 @@ final class ConfigurationWorld {
         guard let made = mkdtemp(&template) else { throw SystemError.last("mkdtemp") }
         directory = String(cString: made)
         mkdir("\(directory)/fiber", 0o700)
-        try write("fiber/dev.yml", "fiber: {}")
+        try write("fiber/dev.yml", "fiber: {chain: dev}\nckb: {rpc_url: x}\nservices: [fiber, ckb]\n")
     }
 
     deinit {
-        for name in ["fiber/dev.yml", "nodebus.yml"] { unlink("\(directory)/\(name)") }
+        for name in ["fiber/dev.yml", "fiber/other.yml", "nodebus.yml"] { unlink("\(directory)/\(name)") }
         for name in ["fiber", ""] { rmdir("\(directory)/\(name)") }
     }
 
@@ -69,6 +69,8 @@ struct ConfigurationTests {
         #expect(network.isSimulated)
         #expect(network.library == "/opt/nodebus/libfiber_sim.so")
         #expect(network.config == "\(world.directory)/fiber/dev.yml")
+        #expect(network.chain == "dev")
+        #expect(configuration.warnings.isEmpty)
         let supervision = configuration.supervision
         #expect(supervision.startTimeout == .seconds(120))
         #expect(supervision.stopTimeout == .seconds(30))
@@ -121,6 +123,7 @@ struct ConfigurationTests {
         #expect(shipped.start.description == "dev/demo")
         #expect(shipped.root == "/\(repository)/var/nodebus")
         #expect(shipped.networks.map(\.isSimulated) == [true])
+        #expect(shipped.warnings.isEmpty)
         #expect(shipped.supervision == (try world.load(smallest)).supervision)
         #expect(shipped.bus.heartbeat == (try world.load(smallest)).bus.heartbeat)
     }

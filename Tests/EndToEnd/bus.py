@@ -180,7 +180,9 @@ class Bus:
     """A supervisor on a scratch root of its own, simulated node included."""
 
     def __init__(self, peers=(BOB, CAROL), confirm="50ms", faults=(), restart=None, heartbeat="1s", library="sim",
-                 environment=None, **timeouts):
+                 chains=None, environment=None, **timeouts):
+        # The networks and the chain of each; the first account is dev/demo.
+        self.chains = chains or {"dev": "testnet"}
         # Short: the path of a Unix socket has at most 107 bytes.
         self.directory = Path(tempfile.mkdtemp(prefix="nb-", dir="/tmp"))
         self.root = self.directory / "data"
@@ -193,19 +195,20 @@ class Bus:
         self.environment = environment or {}
         self.context = zmq.Context()
         self.process = None
-        self.write_node_config(peers, confirm, faults)
+        for network in self.chains:
+            self.write_node_config(peers, confirm, faults, network)
         self.write_config(library, heartbeat, restart or {}, timeouts)
 
-    def write_node_config(self, peers=(BOB, CAROL), confirm="50ms", faults=()):
+    def write_node_config(self, peers=(BOB, CAROL), confirm="50ms", faults=(), network="dev"):
         """The node's own configuration; a node reads it when it starts."""
         node = {
-            "fiber": {"listening_addr": "/ip4/127.0.0.1/tcp/0", "chain": "testnet"},
+            "fiber": {"listening_addr": "/ip4/127.0.0.1/tcp/0", "chain": self.chains[network]},
             "ckb": {"rpc_url": "http://127.0.0.1:8114/"},
             "services": ["fiber", "ckb"],
             "sim": {"peers": list(peers), "confirm": confirm, "faults": list(faults)},
         }
         # JSON is YAML, and quoting is no question then.
-        self.node_config.write_text(json.dumps(node, indent=1) + "\n")
+        (self.directory / f"{network}.yml").write_text(json.dumps(node, indent=1) + "\n")
 
     def write_config(self, library="sim", heartbeat="1s", restart=None, timeouts=None):
         slow = 6 if SANITIZED else 1
@@ -219,7 +222,8 @@ class Bus:
         self.config.write_text(json.dumps({
             "root": "data",
             "bus": {"events": [self.events], "commands": [self.commands], "heartbeat": heartbeat},
-            "networks": {"dev": {"host": "fiber", "library": library, "config": "dev.yml"}},
+            "networks": {network: {"host": "fiber", "library": library, "config": f"{network}.yml"}
+                         for network in self.chains},
             "start": "dev/demo",
             "supervision": supervision,
         }, indent=1) + "\n")

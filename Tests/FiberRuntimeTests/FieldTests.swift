@@ -220,19 +220,51 @@ extension NativeSuites {
             #expect(fake.state.withLock { $0.arguments }.isEmpty, "the node must not see the call")
         }
 
+        static let chains: [(hash: String, currency: String, number: String)] = [
+            ("0x92b197aa1fba0f63633922c61c92375c9c074a93e85963554f5499fe1450d0e5", "Fibb", "1"),
+            ("0x10639e0895502b5688a6be8cf69460d76541bfa4821629d86d62ba0aae3f9606", "Fibt", "2"),
+            ("0x00", "Fibd", "3"),
+        ]
+
         @Test(
-            "an invoice without a currency follows the node's chain",
-            arguments: [
-                ("0x92b197aa1fba0f63633922c61c92375c9c074a93e85963554f5499fe1450d0e5", "1"),
-                ("0x10639e0895502b5688a6be8cf69460d76541bfa4821629d86d62ba0aae3f9606", "2"), ("0x00", nil),
-            ] as [(String, String?)])
-        func currency(_ chain: String, _ currency: String?) {
-            let fake = FakeLibrary(output: Array(#"{"chain_hash":"\#(chain)"}"#.utf8))
+            "an invoice's currency is the one of the node's chain, and another never reaches the node",
+            arguments: chains)
+        func currency(_ chain: (hash: String, currency: String, number: String)) {
+            let fake = FakeLibrary(output: Array(#"{"chain_hash":"\#(chain.hash)"}"#.utf8))
+            func sent() -> String? { fake.state.withLock { $0.arguments["currency"] } }
             _ = make("fiber.new_invoice", ["amount": "1"], fake)
-            #expect(fake.state.withLock { $0.arguments["currency"] } == currency)
+            #expect(sent() == chain.number)
+            for (_, currency, number) in Self.chains {
+                fake.state.withLock { $0.arguments = [:] }
+                let outcome = make("fiber.new_invoice", ["amount": "1", "currency": .string(currency)], fake).outcome
+                guard currency != chain.currency else {
+                    #expect(sent() == number)
+                    continue
+                }
+                guard case .failure(let error) = outcome else {
+                    Issue.record("\(currency) was taken")
+                    continue
+                }
+                #expect(error.code == .invalidParams)
+                #expect(error.data == [JSON.Member("path", "currency")])
+                #expect(error.message.hasPrefix("parameter currency must be \(chain.currency) on "))
+                #expect(sent() == nil, "the node must not see the call")
+            }
             #expect(fake.freedAll)
-            _ = make("fiber.new_invoice", ["amount": "1", "currency": "Fibd"], fake)
-            #expect(fake.state.withLock { $0.arguments["currency"] } == "3")
+        }
+
+        @Test("a node that does not tell its chain has the last word on the currency")
+        func unknownChain() {
+            let fake = FakeLibrary(output: Array("{}".utf8))
+            _ = make("fiber.new_invoice", ["amount": "1", "currency": "Fibb"], fake)
+            #expect(fake.state.withLock { $0.arguments["currency"] } == "1")
+            let failing = FakeLibrary(status: FIBER_FFI_STATUS_INVALID_ARGUMENT, text: "no reply", output: nil)
+            guard case .failure(let error) = make("fiber.new_invoice", ["amount": "1"], failing).outcome else {
+                Issue.record("an invoice without a node")
+                return
+            }
+            #expect(error.code == .nodeError)
+            #expect(failing.state.withLock { $0.arguments }.isEmpty, "no invoice is asked for")
         }
 
         @Test("a library of the first generation offers what it has, and the simulator's control only a simulator")
