@@ -284,6 +284,7 @@ class SwitchTest(BusTest):
             if bus.process.poll() is None:
                 wait_for(lambda: bus.process.poll() is not None or (bus.status_or_none() or {}).get("state") == "ready", "an end")
             was_killed = bus.process.poll() is not None
+            mover.join()
             tracer.terminate()
             tracer.wait()
             tracer.stderr.close()
