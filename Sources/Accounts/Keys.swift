@@ -21,8 +21,7 @@ public struct Keys: Sendable {
     public func createDemo() throws(AccountsError) -> Bool {
         var notes: [String] = []
         let account = try prefix.open(create: false, &notes)
-        let node = try account.child("node", create: true, &notes)
-        let directory = try node.child("ckb", create: true, &notes)
+        let directory = try open(create: true)
         let hasKey = directory.holds(Keys.keyFile)
         let hasPassphrase = account.holds(Keys.passphraseFile)
         guard hasPassphrase || !hasKey else {
@@ -36,22 +35,84 @@ public struct Keys: Sendable {
         return !hasKey || !hasPassphrase
     }
 
-    /// The passphrase, without a line end; nil when there is none.
+    /// The passphrase in the account's own file `passphrase`, without a line end; nil when there is no such file.
     public func passphrase() throws(AccountsError) -> [UInt8]? {
         var notes: [String] = []
         let account = try prefix.open(create: false, &notes)
         guard account.holds(Keys.passphraseFile) else { return nil }
         let path = "\(account.path)/\(Keys.passphraseFile)"
         let file = try account.file(Keys.passphraseFile, O_RDONLY)
-        var bytes: [UInt8]
+        let bytes: [UInt8]
         do { bytes = try file.readAll(limit: Keys.passphraseLimit + 2) } catch { throw AccountsError(error, path) }
-        if bytes.last == 0x0a { bytes.removeLast() }
-        guard (1...Keys.passphraseLimit).contains(bytes.count), !bytes.contains(0), !bytes.contains(0x0a) else {
+        guard let passphrase = Keys.passphrase(in: bytes) else {
             throw AccountsError(
-                .damaged, "it is not one line of 1 to \(Keys.passphraseLimit) bytes without a NUL", path,
-                hint: "put the passphrase of the account's key there")
+                .damaged, "it is not \(Keys.passphraseRule)", path,
+                hint: "put the passphrase of the account's key there"
+            )
         }
-        return bytes
+        return passphrase
+    }
+
+    /// The passphrase that a source gave, without a line end; nil when it is none that a node could be given.
+    public static func passphrase(in bytes: [UInt8]) -> [UInt8]? {
+        let line = bytes.last == 0x0a ? bytes.dropLast() : bytes[...]
+        guard (1...passphraseLimit).contains(line.count), !line.contains(0), !line.contains(0x0a) else { return nil }
+        return Array(line)
+    }
+
+    /// What a passphrase is, for error messages.
+    public static let passphraseRule = "one line of 1 to \(passphraseLimit) bytes without a NUL"
+
+    /// What the key file is; `unsafePath`: a link stands in its place or above it. With `withoutReading` by its size alone, as suits an account
+    /// that is not the active one.
+    public func state(withoutReading: Bool = false) throws(AccountsError) -> KeyState {
+        let directory: PrivateDirectory
+        do { directory = try open(create: false) } catch {
+            guard error.code == .missing else { throw error }
+            return .missing
+        }
+        let path = "\(directory.path)/\(Keys.keyFile)"
+        guard let size = try directory.size(of: Keys.keyFile) else { return .missing }
+        if withoutReading {
+            return size == KeyState.encryptedBytes
+                ? .encrypted : (64...66).contains(size) ? .plaintext : .damaged("it has \(size) bytes")
+        }
+        let file = try directory.file(Keys.keyFile, O_RDONLY)
+        do { return KeyState(reading: try file.readAll(limit: 4096)) } catch { throw AccountsError(error, path) }
+    }
+
+    /// Writes a key, plaintext, for the node to encrypt on its first start: whole or not at all, mode 0600. A key that is there already is
+    /// refused with `exists`, unless `replacing`; then an encrypted one is kept beside it, since it may be the only way to money, and its path
+    /// is answered. A plaintext one is not kept. The caller holds the account's lock or knows that no node runs.
+    public func importKey(_ key: FundingKey, replacing: Bool) throws(AccountsError) -> String? {
+        let old = try state()
+        let directory = try open(create: true)
+        guard old != .missing else {
+            try directory.write(new: Keys.keyFile, key.digits)
+            return nil
+        }
+        guard replacing else {
+            throw AccountsError(
+                .exists, "the account has a key already (\(old.word))", "\(directory.path)/\(Keys.keyFile)",
+                hint: "with replace it makes room for the new one; make sure that nothing depends on it")
+        }
+        let isKept = old != .plaintext
+        let kept = "\(Keys.keyFile).replaced-\(WallClock.microseconds)"
+        try directory.replace(Keys.keyFile, with: key.digits, keeping: isKept ? kept : nil)
+        return isKept ? "\(directory.path)/\(kept)" : nil
+    }
+
+    /// Removes what an import that was cut short has left: a plaintext key that nobody looks for. Before a host is started.
+    public func tidy() throws(AccountsError) {
+        do { try open(create: false).remove(PrivateDirectory.unfinished(Keys.keyFile)) } catch {
+            guard error.code == .missing else { throw error }
+        }
+    }
+
+    private func open(create: Bool) throws(AccountsError) -> PrivateDirectory {
+        var notes: [String] = []
+        let node = try prefix.open(create: false, &notes).child("node", create: create, &notes)
+        return try node.child("ckb", create: create, &notes)
     }
 
     /// 32 bytes of the system's random source as 64 hex digits.

@@ -1,3 +1,4 @@
+import Glibc
 import Wire
 
 /// Where the files of one account are. The names were checked when the profile was made.
@@ -35,6 +36,22 @@ public struct Prefix: Sendable, Equatable {
     public func check() throws(AccountsError) {
         var notes: [String] = []
         _ = try open(create: false, &notes)
+    }
+
+    /// Checks that the account could run: that its directory takes a file, and that the disk has room for `bytes`. Before anything is stopped for
+    /// its sake.
+    public func checkRoom(bytes: Int64) throws(AccountsError) {
+        var notes: [String] = []
+        let account = try open(create: true, &notes)
+        account.remove(try account.write(unfinished: "trial", [0]))
+        var disk = statvfs()
+        guard fstatvfs(account.descriptor.raw, &disk) == 0 else { throw AccountsError(.last("statvfs", path), path) }
+        let free = Int64(clamping: UInt64(disk.f_bavail)).multipliedReportingOverflow(by: Int64(disk.f_frsize))
+        guard free.overflow || free.partialValue >= bytes else {
+            throw AccountsError(
+                .storage, "the disk has only \(free.partialValue) bytes left, and \(bytes) are needed", path,
+                hint: "make room on the disk")
+        }
     }
 
     func open(create: Bool, _ notes: inout [String]) throws(AccountsError) -> PrivateDirectory {

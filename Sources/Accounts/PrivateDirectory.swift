@@ -57,19 +57,66 @@ struct PrivateDirectory: ~Copyable {
         return fstatat(descriptor.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0
     }
 
+    /// The size of a file of ours; nil: there is none of this name. What is no file is refused.
+    func size(of name: String) throws(AccountsError) -> Int64? {
+        let full = "\(path)/\(name)"
+        var status = stat()
+        guard fstatat(descriptor.raw, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else {
+            if errno == ENOENT { return nil }
+            throw AccountsError(.last("stat", full), full)
+        }
+        let kind = status.st_mode & S_IFMT
+        guard kind == S_IFREG else {
+            throw AccountsError(SystemError(code: kind == S_IFLNK ? ELOOP : EINVAL, call: "open", subject: full), full)
+        }
+        return Int64(status.st_size)
+    }
+
     /// Makes a file that is there whole, on disk, or not at all; never in place of another.
     func write(new name: String, _ bytes: [UInt8]) throws(AccountsError) {
         let full = "\(path)/\(name)"
-        let unfinished = ".\(name).new"
-        // Left by a process that ended before it was finished: nobody has used it.
-        unlinkat(descriptor.raw, unfinished, 0)
-        let file = try file(unfinished, O_WRONLY | O_CREAT | O_EXCL)
-        defer { unlinkat(descriptor.raw, unfinished, 0) }
-        do { try file.write(bytes) } catch { throw AccountsError(error, full) }
+        let unfinished = try write(unfinished: name, bytes)
+        defer { remove(unfinished) }
         // A link, unlike a rename, fails when the name is taken.
-        guard fsync(file.raw) == 0, linkat(descriptor.raw, unfinished, descriptor.raw, name, 0) == 0,
-            fsync(descriptor.raw) == 0
-        else { throw AccountsError(.last("write", full), full) }
+        guard linkat(descriptor.raw, unfinished, descriptor.raw, name, 0) == 0, fsync(descriptor.raw) == 0 else {
+            throw AccountsError(.last("write", full), full)
+        }
+    }
+
+    /// Puts new bytes in the place of a file, which is there whole before and after; with `keeping` the old file gets that name.
+    func replace(_ name: String, with bytes: [UInt8], keeping old: String?) throws(AccountsError) {
+        let full = "\(path)/\(name)"
+        let unfinished = try write(unfinished: name, bytes)
+        defer { remove(unfinished) }
+        if let old, linkat(descriptor.raw, name, descriptor.raw, old, 0) != 0 {
+            throw AccountsError(.last("link", full), full)
+        }
+        guard renameat(descriptor.raw, unfinished, descriptor.raw, name) == 0, fsync(descriptor.raw) == 0 else {
+            throw AccountsError(.last("write", full), full)
+        }
+    }
+
+    /// The name under which a file is written that is not whole yet.
+    static func unfinished(_ name: String) -> String { ".\(name).new" }
+
+    /// Removes a file, if it is there.
+    func remove(_ name: String) { unlinkat(descriptor.raw, name, 0) }
+
+    /// Writes a file, on disk, under a name that nobody looks for, and answers that.
+    func write(unfinished name: String, _ bytes: [UInt8]) throws(AccountsError) -> String {
+        let full = "\(path)/\(name)"
+        let unfinished = PrivateDirectory.unfinished(name)
+        // Left by a process that ended before it was finished: nobody has used it.
+        remove(unfinished)
+        let file = try file(unfinished, O_WRONLY | O_CREAT | O_EXCL)
+        do throws(SystemError) {
+            try file.write(bytes)
+            guard fsync(file.raw) == 0 else { throw SystemError.last("fsync", full) }
+        } catch {
+            remove(unfinished)
+            throw AccountsError(error, full)
+        }
+        return unfinished
     }
 
     /// Moves what has this name into another directory, where its new name must be free; on disk when it returns.
@@ -122,11 +169,14 @@ private func delete(_ name: String, in directory: Int32) throws(SystemError) {
     if unlinkat(directory, name, 0) == 0 || errno == ENOENT { return }
     // unlink(2) of a directory is EISDIR on Linux, EPERM by POSIX.
     guard errno == EISDIR || errno == EPERM else { throw .last("unlink", name) }
-    do {
+    do throws(SystemError) {
         let child = try Descriptor.open(name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, in: directory)
         for entry in try directoryNames(child.raw) { try delete(entry, in: child.raw) }
+    } catch {
+        // Another thread was faster.
+        guard error.code == ENOENT else { throw error }
     }
-    guard unlinkat(directory, name, AT_REMOVEDIR) == 0 else { throw .last("rmdir", name) }
+    guard unlinkat(directory, name, AT_REMOVEDIR) == 0 || errno == ENOENT else { throw .last("rmdir", name) }
 }
 
 /// The names in an open directory, but for `.` and `..`.

@@ -5,7 +5,7 @@ import Wire
 struct Field<Options>: Sendable {
     let parameter: MethodDescription.Parameter
     /// A preimage: never repeated in an error.
-    let isSecret: Bool
+    var isSecret: Bool { parameter.type.isSecret }
     /// Sets the member, and its `has_` flag, from a value that the parameter's type has checked.
     let fill: @Sendable (JSON, inout Options, inout CStrings) -> Void
 
@@ -15,20 +15,18 @@ struct Field<Options>: Sendable {
     typealias Flag = WritableKeyPath<Options, Int32> & Sendable
 
     private init(
-        _ name: String, _ type: ParameterType, required: Bool = false, secret: Bool = false, _ summary: String,
+        _ name: String, _ type: ParameterType, required: Bool = false, _ summary: String,
         fill: @escaping @Sendable (JSON, inout Options, inout CStrings) -> Void
     ) {
         parameter = MethodDescription.Parameter(name, type, required: required, summary)
-        isSecret = secret
         self.fill = fill
     }
 
     /// Text, a hash, a public key, or one of some words that travel as text.
     static func text(
-        _ name: String, _ target: Text, _ type: ParameterType, required: Bool = false, secret: Bool = false,
-        _ summary: String
+        _ name: String, _ target: Text, _ type: ParameterType, required: Bool = false, _ summary: String
     ) -> Field {
-        Field(name, type, required: required, secret: secret, summary) { value, options, strings in
+        Field(name, type, required: required, summary) { value, options, strings in
             if let text = value.text { options[keyPath: target] = strings.hold(text) }
         }
     }

@@ -68,7 +68,7 @@ extension FiberCalls {
             "Fibb on mainnet, Fibt on testnet, else Fibd (default: by the node's chain, unlike the C function's)"
         ),
         .text(
-            "payment_preimage", \.payment_preimage, .hash, secret: true,
+            "payment_preimage", \.payment_preimage, .secret(.hash),
             "32 bytes in hex (default: a random one, unless payment_hash is given)"),
         .text(
             "payment_hash", \.payment_hash, .hash,

@@ -67,10 +67,10 @@ struct StartFailure {
 
     private static let keys: [StartFailure] = [
         .init(
-            "please set FIBER_SECRET_KEY_PASSWORD", reason: "password_missing", permanent: true,
-            "the account has no passphrase stored"),
+            "please set FIBER_SECRET_KEY_PASSWORD", reason: "passphrase_missing", permanent: true,
+            "the host was given no passphrase"),
         .init(
-            "decryption failed", reason: "password_wrong", permanent: true,
+            "decryption failed", reason: "passphrase_wrong", permanent: true,
             "the passphrase is wrong or ckb/key is damaged; do not try others, restore key and passphrase together"),
         .init(
             "unsupported 0x prefix", reason: "key_invalid", permanent: true,

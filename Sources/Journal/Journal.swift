@@ -10,6 +10,8 @@ import Wire
 public final class Journal {
     /// Whose it is.
     public let profile: Profile
+    /// Whether it was made by this opening.
+    public let isNew: Bool
     /// The seq of the oldest event kept; one above `head` when there is none.
     public private(set) var oldest: Int64
     let connection: Connection
@@ -31,16 +33,21 @@ public final class Journal {
     /// A run that began and whose end is not in the journal: its host, or we, died.
     public var openRun: Int64? { committed.openRun }
 
-    /// Opens the journal at `path`, making it (mode 0600) when there is none. A damaged file, one of a later schema or one of another profile is
-    /// refused and left as it is. Another process that holds it delays every call up to `busyTimeoutMilliseconds`.
-    public static func open(path: String, profile: Profile, busyTimeoutMilliseconds: Int32 = 5000) throws(JournalError)
-        -> Journal
-    {
-        let connection = try JournalFile.openForWriting(path, profile, busyTimeoutMilliseconds)
-        do { return try Journal(connection, profile) } catch { throw JournalFile.wrap(error, path) }
+    /// Opens the journal at `path`, making it (mode 0600) when there is none: then its first event gets the seq above `ceiling`, which is at
+    /// least the highest that was ever used under this name, so that no seq comes twice. A damaged file, one of a later schema or one of another
+    /// profile is refused and left as it is. Another process that holds it delays every call up to `busyTimeoutMilliseconds`.
+    public static func open(
+        path: String, profile: Profile, startingAbove ceiling: Int64 = 0, busyTimeoutMilliseconds: Int32 = 5000
+    ) throws(JournalError) -> Journal {
+        precondition(ceiling >= 0, "a seq is at least 1")
+        let file = try JournalFile.openForWriting(path, profile, ceiling, busyTimeoutMilliseconds)
+        do { return try Journal(file.connection, profile, isNew: file.isNew) } catch {
+            throw JournalFile.wrap(error, path)
+        }
     }
 
-    private init(_ connection: Connection, _ profile: Profile) throws {
+    private init(_ connection: Connection, _ profile: Profile, isNew: Bool) throws {
+        self.isNew = isNew
         self.connection = connection
         self.profile = profile
         committed = try Sequencer(reading: connection, profile)

@@ -25,11 +25,10 @@ enum JournalFile {
             topic INTEGER NOT NULL REFERENCES topics(id), prev INTEGER NOT NULL, payload BLOB NOT NULL) STRICT;
         """
 
-    /// Opens the journal for its one writer, making it when there is none.
-    static func openForWriting(_ path: String, _ profile: Profile, _ busyTimeoutMilliseconds: Int32)
-        throws(JournalError)
-        -> Connection
-    {
+    /// Opens the journal for its one writer, making it, with the head `ceiling`, when there is none.
+    static func openForWriting(
+        _ path: String, _ profile: Profile, _ ceiling: Int64, _ busyTimeoutMilliseconds: Int32
+    ) throws(JournalError) -> (connection: Connection, isNew: Bool) {
         do { try PrivateFile.prepare(path) } catch { throw JournalError(error, path) }
         do {
             let connection = try Connection(
@@ -43,8 +42,8 @@ enum JournalFile {
             }
             try connection.execute("PRAGMA wal_autocheckpoint = 4000")
             try connection.execute("PRAGMA journal_size_limit = 67108864")
-            if state == .empty { try create(connection, profile) }
-            return connection
+            if state == .empty { try create(connection, profile, ceiling) }
+            return (connection, state == .empty)
         } catch {
             throw wrap(error, path)
         }
@@ -79,14 +78,16 @@ enum JournalFile {
         }
     }
 
-    private static func create(_ connection: Connection, _ profile: Profile) throws {
+    private static func create(_ connection: Connection, _ profile: Profile, _ ceiling: Int64) throws {
         try connection.createSchema(schema, applicationID: applicationID, version: schemaVersion) {
-            let row = try connection.prepare("INSERT INTO journal VALUES(1, ?, ?, 0, 0, 0, 0, NULL)")
+            let row = try connection.prepare("INSERT INTO journal VALUES(1, ?, ?, ?, 0, 0, 0, NULL)")
             row.bind(1, profile.network)
             row.bind(2, profile.account)
+            row.bind(3, ceiling)
             try row.run()
-            let epoch = try connection.prepare("INSERT INTO epochs VALUES(1, ?)")
-            epoch.bind(1, newEpoch())
+            let epoch = try connection.prepare("INSERT INTO epochs VALUES(?, ?)")
+            epoch.bind(1, ceiling + 1)
+            epoch.bind(2, newEpoch())
             try epoch.run()
         }
     }

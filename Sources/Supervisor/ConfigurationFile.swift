@@ -158,7 +158,9 @@ struct ConfigurationFile {
         _ entry: ConfigurationEntry, name: String, _ ports: inout FixedPorts
     ) -> Configuration.NetworkSettings? {
         let refused: KeyValuePairs = ["prepare": "is not offered by this version"]
-        guard let network = entry.section(["host", "library", "config"], refused: refused) else { return nil }
+        guard let network = entry.section(["host", "library", "config", "passphrase"], refused: refused) else {
+            return nil
+        }
         let host = network.required("host", example: "fiber")?.choice(
             Configuration.Host.allCases.map(\.rawValue),
             refused: [
@@ -168,7 +170,8 @@ struct ConfigurationFile {
         ).flatMap(Configuration.Host.init)
         let library = network.required("library", example: "sim").flatMap(readLibrary)
         let config = network.required("config", example: "fiber/dev.yml").flatMap(readNodeConfig)
-        guard let host, let library, let config else { return nil }
+        let passphrase = value(network, "passphrase", .account) { $0.passphraseSource(relativeTo: directory) }
+        guard let host, let library, let config, let passphrase else { return nil }
         var chain: String?
         if withNodes {
             let node = FiberConfigurationFile(
@@ -178,7 +181,7 @@ struct ConfigurationFile {
         }
         return .init(
             name: name, host: host, library: library.path, isSimulated: library.isSimulated, config: config.path,
-            chain: chain)
+            passphrase: passphrase, chain: chain)
     }
 
     private func readLibrary(_ entry: ConfigurationEntry) -> (path: String, isSimulated: Bool)? {

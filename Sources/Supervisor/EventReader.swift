@@ -14,6 +14,15 @@ final class EventReader: Sendable {
     private struct Inbox: Sendable {
         var requests: [PendingRequest] = []
         var isStopping = false
+        var shut: Set<Profile> = []
+        /// Whoever waits until what was shut last is closed.
+        var shutting: [Shutting] = []
+    }
+
+    /// Raised once an account's journal is closed here.
+    private final class Shutting: Sendable {
+        let isDone: Flag
+        init() throws(SystemError) { isDone = try Flag() }
     }
 
     private let inbox = Lock(Inbox())
@@ -38,6 +47,23 @@ final class EventReader: Sendable {
 
     /// Says that a journal has grown: long polls look again.
     func journalGrew() { wake.wake() }
+
+    /// Closes the journal of an account, whose reads find none from here on; false when a read held it until the deadline, and nothing has
+    /// changed.
+    func shut(_ profile: Profile, by deadline: Instant) -> Bool {
+        guard let shutting = try? Shutting() else { return false }
+        inbox.withLock { inbox in
+            inbox.shut.insert(profile)
+            inbox.shutting.append(shutting)
+        }
+        wake.wake()
+        if shutting.isDone.wait(until: deadline) { return true }
+        open(profile)
+        return false
+    }
+
+    /// Lets the journal of an account be read again.
+    func open(_ profile: Profile) { inbox.withLock { _ = $0.shut.remove(profile) } }
 
     /// Ends the thread; waiting long polls are answered `shutting_down`.
     func stop(by deadline: Instant) {
@@ -65,6 +91,7 @@ final class EventReader: Sendable {
         private let active: @Sendable () -> Profile?
         private let locate: Locate
         private var readers: [Profile: JournalReader] = [:]
+        private var shut: Set<Profile> = []
         private var waiting: [Waiting] = []
 
         init(owner: EventReader, active: @escaping @Sendable () -> Profile?, locate: @escaping Locate) {
@@ -77,9 +104,15 @@ final class EventReader: Sendable {
             while true {
                 owner.wake.clear()
                 let work = owner.inbox.withLock { inbox in
-                    defer { inbox.requests = [] }
+                    defer {
+                        inbox.requests = []
+                        inbox.shutting = []
+                    }
                     return inbox
                 }
+                shut = work.shut
+                for profile in shut { readers[profile] = nil }
+                for waiting in work.shutting { waiting.isDone.raise() }
                 if work.isStopping {
                     let refusal = RPCReply.failure(BusError(.shuttingDown, "the supervisor is going down"))
                     for request in work.requests + waiting.map(\.request) { request.answer(refusal) }
@@ -154,6 +187,7 @@ final class EventReader: Sendable {
         }
 
         private func reader(_ profile: Profile) throws(BusError) -> JournalReader {
+            guard !shut.contains(profile) else { throw absent(profile) }
             if let reader = readers[profile] { return reader }
             let prefix = locate(profile)
             do {

@@ -92,10 +92,12 @@ extension Supervisor {
         Program.turnOffCrashReports()
         Hardening.ignoreBrokenPipes()
         Hardening.keepMemoryPrivate()
+        Hardening.keepFilesPrivate()
         for warning in configuration.warnings { Log.write(.warning, "configuration", warning.description) }
         do {
             let supervisor = try Supervisor(configuration, signals, try Ground(configuration))
             supervisor.greet()
+            supervisor.finishPurges()
             supervisor.run()
             return .done
         } catch let error as StartError {
@@ -150,6 +152,8 @@ func busSettings(_ configuration: Configuration) -> BusSettings {
     settings.callTimeout = configuration.supervision.callTimeout
     settings.methodTimeouts = [
         "node.start": start, "node.stop": stop, "node.restart": stop + start, "events.read": .seconds(70),
+        // There, and back when that fails.
+        "bus.switch": (stop + start) * 2,
     ]
     return settings
 }

@@ -26,12 +26,17 @@ final class LivingHost {
         let lockDescriptor: Int32
         let secret: [UInt8]
         let logDirectory: String
+        let keyWasPlain: Bool
     }
+
+    /// Whether its node finds a plaintext key, which it then encrypts.
+    let keyWasPlain: Bool
 
     /// Spawns a host. On the main thread only (see `ChildProcess.spawn`).
     init(_ order: Order) throws(SystemError) {
         let pair = try Descriptor.socketPair()
         let secret = try Descriptor.memory("secret", holding: order.secret)
+        keyWasPlain = order.keyWasPlain
         output = try HostOutput(directory: order.logDirectory)
         child = try ChildProcess.spawn(
             path: order.program, arguments: order.arguments.commandLine, environment: LivingHost.environment,
@@ -40,8 +45,8 @@ final class LivingHost {
         link = try SupervisorEnd(socket: pair.keepOurs())
     }
 
-    /// Our environment, but for what a host must not see or must have.
-    private static var environment: [String] {
+    /// Our environment, but for what a child must not see or must have.
+    static var environment: [String] {
         var entries: [String] = []
         var next = environ
         while let entry = next.pointee {

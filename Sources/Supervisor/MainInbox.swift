@@ -15,6 +15,8 @@ final class MainInbox: Sendable {
         case journalResumed
         /// The journal of the account that was in use is closed.
         case accountClosed
+        /// The journal's head has passed the ceiling's mark.
+        case headRose(Int64)
         /// The host wrote into its ring what cannot be a record.
         case ringBroken(String)
     }

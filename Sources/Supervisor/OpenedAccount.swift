@@ -11,20 +11,27 @@ struct OpenedAccount {
     let ring: RingReader
     /// The source of what the ring still holds from an earlier run.
     let source: String
-    /// What was lost with an earlier start of the machine: in the journal, and to be published.
+    /// What was lost, with an earlier journal or start of the machine: in the journal, and to be published.
     let loss: EventBatch?
     /// What has to be said of the past, after the ring's rest.
     let notes: [EventPump.Note]
 
-    /// Opens ring and journal of an account whose lock is held.
-    init(prefix: Prefix, source: String) throws {
+    /// Opens ring and journal of an account whose lock is held. `ceiling` is at least the highest seq ever used under its name.
+    init(prefix: Prefix, source: String, ceiling: Int64) throws {
         self.source = source
-        let journal = try Journal.open(path: prefix.journal, profile: prefix.profile)
+        let journal = try Journal.open(path: prefix.journal, profile: prefix.profile, startingAbove: ceiling)
         self.journal = journal
         var loss: EventBatch?
-        // A loss is in the journal before the ring that shows it is gone.
-        let file = try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity()) {
-            loss = try OpenedAccount.tell(of: $0, journal)
+        // What a ring holds is of runs that a new journal knows nothing of; else a loss is in the journal before the ring that shows it is gone.
+        let file =
+            journal.isNew
+            ? try RingFile.create(path: prefix.ring, bootIdentity: bootIdentity())
+            : try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity()) {
+                loss = try OpenedAccount.tell(of: $0, journal)
+            }
+        if journal.isNew, ceiling > 0 {
+            loss = try OpenedAccount.tellLoss(
+                "the journal was made anew: an earlier one of this name was removed or is lost", nil, journal)
         }
         self.loss = loss
         ring = RingReader(ring: file, recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())
@@ -40,10 +47,11 @@ struct OpenedAccount {
     private static func tell(of rest: RingRest, _ journal: Journal) throws -> EventBatch? {
         let lost = rest.records?.count { RingPosition(run: $0.run, n: $0.n) > journal.ringPosition }
         guard lost != 0 else { return nil }
-        let payload: JSON = [
-            "reason": "the machine went down before the journal took what the node had said",
-            "count": lost.map { .integer(Int64($0)) } ?? .null,
-        ]
+        return try tellLoss("the machine went down before the journal took what the node had said", lost, journal)
+    }
+
+    private static func tellLoss(_ reason: String, _ count: Int?, _ journal: Journal) throws -> EventBatch {
+        let payload: JSON = ["reason": .string(reason), "count": count.map { .integer(Int64($0)) } ?? .null]
         var intake = Intake()
         intake.append(
             kind: "EventsLost", payload: payload, run: journal.lastRun, timeMicroseconds: WallClock.microseconds)

@@ -32,6 +32,9 @@ public final class Supervisor {
     var ringIsBroken = false
     var host: LivingHost?
     var orphan: ForeignProcess?
+    let ceilingMark = CeilingMark()
+    var passphraseCommand: PassphraseCommand?
+    var killWait: KillWait?
     /// What the host that just ended wrote last to stderr, until NodeExited takes it.
     var lastLines: [String]?
     var isShuttingDown = false
@@ -102,6 +105,8 @@ public final class Supervisor {
             pollfd(fd: host?.exitDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: host?.linkDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: orphan?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: passphraseCommand?.outputDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: passphraseCommand?.exitDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
         ]
         if host?.wantsToWrite ?? false { entries[3].events |= Int16(POLLOUT) }
         poll(&entries, nfds_t(entries.count), pollTimeout)
@@ -114,13 +119,15 @@ public final class Supervisor {
             tell(.orphanEnded)
         }
         fireTimers()
+        lookAtPassphrase()
+        lookAtKill()
         sendNextCall()
     }
 
     private var pollTimeout: Int32 {
         var deadlines = Array(timers.values)
         if let deadline = calls.deadline { deadlines.append(deadline) }
-        if let deadline = host?.silenceDeadline { deadlines.append(deadline) }
+        deadlines += [host?.silenceDeadline, passphraseCommand?.deadline, killWait?.next].compactMap { $0 }
         return deadlines.min()?.millisecondsFromNow() ?? 60_000
     }
 
@@ -174,6 +181,7 @@ public final class Supervisor {
     }
 
     private func close() {
+        passphraseCommand?.kill()
         if let pump, !pump.stop(by: .now + .seconds(10)) {
             Log.write(.error, "journal", "the disk did not take the last events; the ring keeps what the node said")
         }

@@ -16,15 +16,13 @@ extension Supervisor {
             case .announce(let news): announce(news)
             case .watchOrphan(let pid): watchOrphan(pid)
             case .killOrphan(let pid):
-                Log.write(
-                    .warning, "supervisor", "an orphaned host did not end in time and is killed", ["pid": "\(pid)"])
-                orphan?.signal(SIGKILL)
+                killOrphan(pid)
             case .recordStart(let run, let attempt):
                 let event = LifecycleEvent.nodeStarting(attempt: attempt)
                 pump?.put(EventPump.Note(kind: event.kind, payload: event.payload, run: run, begins: true))
             case .spawn(let run): spawn(run)
             case .askToStop: host?.send(.stop)
-            case .kill: host?.kill()
+            case .kill: killHost()
             case .arm(let timer, let at): timers[timer] = origin + at
             case .disarm(let timer): timers[timer] = nil
             case .publish(let event, let run): publish(event, run)
@@ -46,7 +44,9 @@ extension Supervisor {
                 let message = "account \(profile) is locked by \(holder): end it, or run under another root"
                 return tell(.accountRefused(Fault(reason: "conflict", message: message, isPermanent: false)))
             }
-            let opened = try OpenedAccount(prefix: prefix, source: network.host.rawValue)
+            let ceiling = try ground.registry.ceiling(of: profile)
+            let opened = try OpenedAccount(prefix: prefix, source: network.host.rawValue, ceiling: ceiling)
+            try keepCeiling(above: opened.journal.head, now: ceiling)
             let lastRun = opened.journal.lastRun
             board.update {
                 $0.epoch = opened.journal.epoch
@@ -69,16 +69,36 @@ extension Supervisor {
     }
 
     private func startPump(_ opened: sending OpenedAccount) throws(SystemError) -> EventPump {
-        let (bus, board, reader, inbox) = (self.bus, self.board, self.reader, self.inbox)
+        let (bus, board, reader, inbox, mark) = (self.bus, self.board, self.reader, self.inbox, ceilingMark)
         return try EventPump(
             opened,
             EventPump.Outlets(
                 publish: { batch in
                     board.update { $0.head = batch.head }
+                    if mark.isPassed(by: batch.head) { inbox.put(.headRose(batch.head)) }
                     bus.publish(batch)
                     reader.journalGrew()
                 },
                 announce: { bus.announce(kind: $0, payload: $1) }, tell: { inbox.put($0) }))
+    }
+
+    /// Sees to it that the registry knows a seq above every one that the account can have used, also when its journal is lost: raised long
+    /// before the journal comes near it.
+    func keepCeiling(above head: Int64, now ceiling: Int64) throws(AccountsError) {
+        var ceiling = ceiling
+        if ceiling - head < CeilingMark.room / 2 {
+            ceiling = head + CeilingMark.room
+            try ground.registry.raiseCeiling(of: profile, to: ceiling)
+        }
+        ceilingMark.set(ceiling - CeilingMark.room / 2)
+    }
+
+    /// The journal has come nearer to the ceiling.
+    func headRose(_ head: Int64) {
+        do { try keepCeiling(above: head, now: head) } catch {
+            Log.write(.warning, "accounts", error.description)
+            ceilingMark.set(head + 1000)
+        }
     }
 
     private func storePlan(_ plan: SwitchPlan?, _ active: Profile) {
@@ -127,43 +147,11 @@ extension Supervisor {
         }
     }
 
-    private func spawn(_ run: Int64) {
-        do {
-            if ringIsBroken { try replaceRing() }
-            guard let ring, let accountLock else { preconditionFailure("a run begins only on an open account") }
-            let arguments = HostArguments(
-                library: network.library, config: network.config, dataDirectory: prefix.node, run: run,
-                supervisorPID: getpid(),
-                stopTimeoutMilliseconds: configuration.supervision.stopTimeout.milliseconds)
-            let started = try LivingHost(
-                LivingHost.Order(
-                    program: Program.directory + "/nodebus-" + network.host.rawValue, arguments: arguments,
-                    ringDescriptors: ring.inherited, lockDescriptor: accountLock.lock.descriptor,
-                    secret: try Keys(prefix).passphrase() ?? [], logDirectory: prefix.log))
-            host = started
-            record(host: started.pid)
-            bus.openJournal(profile: profile, epoch: board.epoch ?? "", head: board.head, run: run)
-            tell(.spawned(pid: started.pid))
-            Log.info("host", "started", ["pid": "\(started.pid)", "run": "\(run)", "account": profile.description])
-        } catch {
-            let message = "the host could not be started: \(error)"
-            tell(.spawnFailed(Fault(reason: "spawn_failed", message: message, isPermanent: false)))
-        }
-    }
-
     /// Names the host in the account's lock, for people: a host that runs is not to be given up because that could not be written.
     func record(host: Int32?) {
         do { try accountLock?.lock.record(host: host) } catch {
             Log.write(.warning, "accounts", "the lock does not name its host", ["because": "\(error)"])
         }
-    }
-
-    private func replaceRing() throws(SystemError) {
-        let file = try RingFile.create(path: prefix.ring, bootIdentity: bootIdentity())
-        let fresh = RingReader(ring: file, recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())
-        pump?.replaceRing(fresh)
-        ring = fresh
-        ringIsBroken = false
     }
 
     private func publish(_ event: LifecycleEvent, _ run: Int64) {
@@ -185,6 +173,7 @@ extension Supervisor {
         let said = payload.members?.filter { $0.key != "stderr" && !$0.value.isNull } ?? []
         Log.write(level, "node", event.kind, ["run": "\(run)", "says": JSON.object(said).encoded])
         pump?.put(EventPump.Note(kind: event.kind, payload: payload, run: run, ends: ends))
+        if case .nodeReady = event { tellKey(run) }
     }
 
     private func answer(_ id: UInt64, _ answer: Answer) {

@@ -13,6 +13,7 @@ extension Supervisor {
         case .startRecorded(let run):
             if case .starting(.recording(run: run)) = machine.state { tell(.startRecorded) }
         case .accountClosed: accountClosed()
+        case .headRose(let head): headRose(head)
         case .journalStalled(let why):
             Log.write(.error, "journal", "stalled; events wait in the ring and nothing is published", ["because": why])
             board.update { $0.journalIsStalled = true }
@@ -37,7 +38,7 @@ extension Supervisor {
             request.answer(.result(["state": "stopping"]))
             shutDown("bus.shutdown")
         case "network.list": if request.claim() { request.answer(.result(listNetworks())) }
-        case "account.list", "account.create": takeAccountRequest(request)
+        case "account.list", "account.create", "account.remove", "account.import_key": takeAccountRequest(request)
         default:
             guard case .ready = machine.state else {
                 if request.claim() { request.answer(.failure(noNode)) }
@@ -64,6 +65,7 @@ extension Supervisor {
         guard request.claim() else { return }
         do throws(BusError) {
             let to = try existingProfile(request.parameters)
+            if to != profile { try checkRoom(to) }
             let onFailure = request.parameters["on_failure"]?.text.flatMap(SwitchPlan.OnFailure.init) ?? .rollback
             let id = nextRequestID()
             requests[id] = request
@@ -71,6 +73,11 @@ extension Supervisor {
         } catch {
             request.answer(.failure(error))
         }
+    }
+
+    /// Refuses an account whose files could not be written, before anything is stopped for it: room for a ring and as much again.
+    private func checkRoom(_ profile: Profile) throws(BusError) {
+        do { try root.prefix(profile).checkRoom(bytes: Int64(2 * RingFile.capacity)) } catch { throw busError(error) }
     }
 
     private func listNetworks() -> JSON {

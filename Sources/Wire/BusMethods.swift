@@ -44,10 +44,23 @@ public enum BusMethods {
             "account.create",
             "Makes an account; on a simulated network with a random key and passphrase, else a key is imported next.",
             accountParameters, result: accountResult, effect: .change),
+        MethodDescription(
+            "account.remove",
+            "Takes an account that is not active away; its files are moved below .removed, and kept there.",
+            accountParameters + [
+                .init("purge", .boolean, "delete its files, key and channels included, instead of keeping them")
+            ], result: "network, account, purged, moved_to", effect: .change),
+        MethodDescription(
+            "account.import_key",
+            "Gives an account its key, while no node runs on it; the node encrypts it with the passphrase when it starts.",
+            accountParameters + [
+                .init("key", .secret(.text(maxBytes: 1024)), required: true, "32 bytes in hex, 0x allowed"),
+                .init("replace", .boolean, "put it in the place of the key that is there (default: refuse)"),
+            ], result: "network, account, key_state, kept", effect: .change),
         MethodDescription("events.read", "Reads the journal in pages.", eventsReadParameters, result: eventsReadResult),
     ]
 
-    private static let accountResult = "network, account, created, simulated, active"
+    private static let accountResult = "network, account, created, simulated, active, has_key, key_state"
     private static let accountParameters: [MethodDescription.Parameter] = [
         .init("network", .text(maxBytes: 63), required: true, "the account's network, as in the configuration"),
         .init("account", .text(maxBytes: 63), required: true, "the account's name: \(Profile.nameRule)"),

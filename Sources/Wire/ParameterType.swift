@@ -20,6 +20,27 @@ public enum ParameterType: Sendable, Equatable {
     case array
     /// A list of texts.
     case texts
+    /// A key, a passphrase or a preimage: no error repeats it, and whoever records calls leaves it out.
+    case secret(Secret)
+
+    /// What a secret is made of.
+    public enum Secret: Sendable, Equatable {
+        /// As `ParameterType.text`.
+        case text(maxBytes: Int)
+        /// As `ParameterType.hash`.
+        case hash
+
+        /// What is checked; neither repeats a value in its error.
+        fileprivate var plain: ParameterType {
+            switch self {
+            case .text(let limit): .text(maxBytes: limit)
+            case .hash: .hash
+            }
+        }
+    }
+
+    /// Whether a value of it is not to be shown or recorded.
+    public var isSecret: Bool { if case .secret = self { true } else { false } }
 
     /// Checks a value. `isPresent` tells whether another parameter was given. Throws `invalid_params` naming `path`.
     public func check(_ value: JSON, at path: String, isPresent: (String) -> Bool) throws(BusError) -> JSON {
@@ -59,6 +80,7 @@ public enum ParameterType: Sendable, Equatable {
                 _ = try ParameterType.plainText(element, "\(path)[\(index)]", 1024)
             }
             return value
+        case .secret(let secret): return try secret.plain.check(value, at: path, isPresent: isPresent)
         }
     }
 
@@ -122,11 +144,20 @@ public enum ParameterType: Sendable, Equatable {
         case .object: ["type": "object"]
         case .array: ["type": "array"]
         case .texts: ["type": "texts"]
+        case .secret(let secret): secret.plain.json.with("secret", true)
         }
     }
 
     /// Reads a type back; nil when it is none.
     init?(parsing json: JSON) {
+        if json["secret"] == true {
+            switch ParameterType(parsing: json.with("secret", nil)) {
+            case .text(let limit): self = .secret(.text(maxBytes: limit))
+            case .hash: self = .secret(.hash)
+            case .boolean, .integer, .amount, .publicKey, .choice, .object, .array, .texts, .secret, nil: return nil
+            }
+            return
+        }
         switch json["type"]?.text {
         case "text":
             guard let limit = json["max_bytes"]?.integer, (0...(1 << 26)).contains(limit) else { return nil }

@@ -75,7 +75,7 @@ private let wrongFiles: [Wrong] = [
     Wrong(
         file(networks: "{dev: sim}"),
         """
-        5:17: networks.dev: must be a mapping with the keys host, library, config, not "sim"
+        5:17: networks.dev: must be a mapping with the keys host, library, config, passphrase, not "sim"
         """),
     Wrong(
         file(networks: "{dev: {host: fibre, library: sim, config: fiber/dev.yml}}"),

@@ -138,7 +138,7 @@ import Wire
         "a start that fails says why, and whether a person is needed",
         arguments: [
             (#"faults: [{call: fiber_start, do: "status:3"}]"#, "a", "start_failed", false),
-            ("confirm: 20ms", "", "password_missing", true),
+            ("confirm: 20ms", "", "passphrase_missing", true),
         ])
     func startFails(_ sim: String, _ secret: String, _ reason: String, _ isPermanent: Bool) throws {
         let world = try HostWorld(config: HostWorld.config(sim: sim), secret: secret)

@@ -61,9 +61,9 @@ func bounded() {
         ),
         (
             "failed to start ckb actor: Secret key file error: please set FIBER_SECRET_KEY_PASSWORD",
-            "password_missing", true
+            "passphrase_missing", true
         ),
-        ("failed to start ckb actor: Secret key file error: decryption failed: aead::Error", "password_wrong", true),
+        ("failed to start ckb actor: Secret key file error: decryption failed: aead::Error", "passphrase_wrong", true),
         ("key file appears to be plaintext but has an unsupported 0x prefix, please remove it", "key_invalid", true),
         ("invalid secret key data, error: x", "key_invalid", true),
         (
