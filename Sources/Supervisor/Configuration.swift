@@ -56,8 +56,8 @@ public struct Configuration: Sendable, Equatable {
         public let config: String
         /// Where the passphrases of its accounts come from.
         public let passphrase: PassphraseSource
-        /// The chain that file names: `mainnet`, `testnet`, or the path of a chain's specification. Nil when the file
-        /// is YAML that this program does not read, or was not looked at.
+        /// The chain that file named when this was read: `mainnet`, `testnet`, or the path of a chain's specification.
+        /// Nil when the file is YAML that this program does not read, or was not looked at.
         public let chain: String?
 
         /// The currency of an invoice on that chain.

@@ -119,7 +119,10 @@ extension ConfigurationEntry {
 
     /// Warns of every bare hex scalar from here down that is not meant as a number.
     func warnOfBareHex() {
-        if isBareHex { warn("\(node.text ?? "") without quotes is a number to the node; write it in quotes") }
+        if isBareHex {
+            let consequence = "may be a number to the node, which then does not start; write it in quotes"
+            warn("\(node.text ?? "") without quotes \(consequence)")
+        }
         for pair in node.mapping ?? [] where !FiberKeys.bareHexAllowed.contains(pair.name) {
             ConfigurationEntry(node: pair.value, path: join(pair.name), faults: faults).warnOfBareHex()
         }

@@ -109,6 +109,8 @@ private let faultyFiles: [NodeFile] = [
         "7:35: ckb.tx_tracing_polling_interval_ms: must be a whole number without quotes, not \"4s\""),
 ]
 
+private let bareHex = "without quotes may be a number to the node, which then does not start; write it in quotes"
+
 private let notableFiles: [NodeFile] = [
     NodeFile(node(fiber: complete)),
     // All the accepted spellings, and null for what may be absent.
@@ -137,10 +139,8 @@ private let notableFiles: [NodeFile] = [
                 "x: [{y: 0x0}]\n  scripts: [\(contract("FundingLock", args: "0x12")), \(contract("CommitmentLock"))]\n"
                 + "  bootnode_addrs: [a]",
             rest: "ckb_light_client: {history_start_block: 0xABCDEF}\n"),
-        "4:11: fiber.x[0].y: 0x0 without quotes is a number to the node; write it in quotes",
-        "5:146: fiber.scripts[0].script.args: 0x12 without quotes is a number to the node; write it in quotes",
-        "10:41: ckb_light_client.history_start_block: 0xABCDEF without quotes is a number to the node; write it in "
-            + "quotes"),
+        "4:11: fiber.x[0].y: 0x0 \(bareHex)", "5:146: fiber.scripts[0].script.args: 0x12 \(bareHex)",
+        "10:41: ckb_light_client.history_start_block: 0xABCDEF \(bareHex)"),
 ]
 
 /// What our reader refuses and another may take.
