@@ -29,6 +29,7 @@ extension Command {
     ) { (options: Options) throws(Failure) -> ExitCode in
         guard let method = options.operands.first else { throw options.usage("the method is missing") }
         let parameters = try parameters(Array(options.operands.dropFirst()), options)
+        try refuseSecrets(of: method, parameters, options)
         let timeout = try options.duration(timeoutOption) ?? .seconds(60)
         let endpoint = try options.commandEndpoint()
         let result = try withBus { (context: Context) throws(ClientError) -> [UInt8] in
@@ -36,6 +37,13 @@ extension Command {
         }
         Output.shared.print(json: result)
         return Output.shared.finish()
+    }
+
+    /// A key that stands on a command line has been seen by whoever looked; it is not passed on as if it were fresh.
+    private static func refuseSecrets(of method: String, _ given: JSON, _ options: Options) throws(Failure) {
+        let secrets = BusMethods.all.first { $0.name == method }?.parameters.filter(\.type.isSecret) ?? []
+        guard secrets.contains(where: { given[$0.name] != nil }) else { return }
+        throw options.usage(KeyInput.notThere)
     }
 
     private static func parameters(_ words: [String], _ options: Options) throws(Failure) -> JSON {

@@ -17,7 +17,7 @@ struct Command: Sendable {
     let run: @Sendable (Options) throws(Failure) -> ExitCode
 
     /// In the order of the overview.
-    static let all = [Command.run, .status, .watch, .call, .check, .version]
+    static let all = [Command.run, .status, .watch, .call, .switch, .account, .check, .version]
 
     static func named(_ name: String) throws(Failure) -> Command {
         if let command = all.first(where: { $0.name == name }) { return command }

@@ -54,7 +54,7 @@ struct CommandLineTests {
 
     @Test(
         "every command has a help with an example and its exit codes",
-        arguments: ["run", "status", "watch", "call", "check"])
+        arguments: ["run", "status", "watch", "call", "switch", "account", "check"])
     func help(command: String) throws {
         let run = try world.run([command, "--help", "--config", "/nonexistent"])
         #expect(run.code == 0)
@@ -73,7 +73,7 @@ struct CommandLineTests {
         for code in ExitCode.allCases {
             #expect(run.out.contains("\(code.rawValue)") && run.out.contains(code.summary))
         }
-        for name in ["run", "status", "watch", "call", "check", "version"] { #expect(run.out.contains("\n  \(name) ")) }
+        for name in ["run", "status", "watch", "call", "switch", "account", "check", "version"] { #expect(run.out.contains("\n  \(name) ")) }
     }
 
     @Test("the version is told")

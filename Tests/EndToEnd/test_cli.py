@@ -9,7 +9,7 @@ import unittest
 
 from bus import PATIENCE, PROGRAMS, PROJECT, SANITIZED, BusTest, wait_for
 
-COMMANDS = ["run", "status", "watch", "call", "check", "version"]
+COMMANDS = ["run", "status", "watch", "call", "switch", "account", "check", "version"]
 
 
 class CommandLineTest(BusTest):

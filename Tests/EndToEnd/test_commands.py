@@ -12,6 +12,7 @@ from bus import BusError, BusTest, wait_for
 PARAMS = (-32602, "invalid_params")
 NODE = (-32003, "node_error")
 NOT_FOUND = (-32009, "not_found")
+CONFLICT = (-32013, "conflict")
 CHANGED = (-32014, "history_changed")
 
 KEY = "02" + "ab" * 32
@@ -36,6 +37,38 @@ BAD = {
         ({"network": "de\0v"}, PARAMS, "network"),
         ({"network": "x" * 64}, PARAMS, "network"),
         ({"network": "elsewhere"}, NOT_FOUND, None),
+    ],
+    "account.create": [
+        UNKNOWN,
+        ({}, PARAMS, "network"),
+        ({"network": "dev"}, PARAMS, "account"),
+        ({"network": "dev", "account": "../demo"}, PARAMS, "account"),
+        ({"network": "elsewhere", "account": "alice"}, NOT_FOUND, None),
+        ({"network": "dev", "account": "demo"}, CONFLICT, None),
+    ],
+    "account.remove": [
+        UNKNOWN,
+        ({"account": "demo"}, PARAMS, "network"),
+        ({"network": "dev", "account": "demo", "purge": "yes"}, PARAMS, "purge"),
+        ({"network": "dev", "account": "nobody"}, NOT_FOUND, None),
+        ({"network": "dev", "account": "demo"}, CONFLICT, None),
+    ],
+    "account.import_key": [
+        UNKNOWN,
+        ({"network": "dev", "account": "demo"}, PARAMS, "key"),
+        ({"network": "dev", "account": "demo", "key": 5}, PARAMS, "key"),
+        ({"network": "dev", "account": "demo", "key": "ab" * 31}, PARAMS, "key"),
+        ({"network": "dev", "account": "demo", "key": "ab" * 32, "replace": 1}, PARAMS, "replace"),
+        ({"network": "dev", "account": "nobody", "key": "ab" * 32}, NOT_FOUND, None),
+        ({"network": "dev", "account": "demo", "key": "ab" * 32}, CONFLICT, None),
+    ],
+    "bus.switch": [
+        UNKNOWN,
+        ({"network": "dev"}, PARAMS, "account"),
+        ({"network": "dev", "account": "Demo"}, PARAMS, "account"),
+        ({"network": "dev", "account": "demo", "on_failure": "panic"}, PARAMS, "on_failure"),
+        ({"network": "elsewhere", "account": "demo"}, NOT_FOUND, None),
+        ({"network": "dev", "account": "nobody"}, NOT_FOUND, None),
     ],
     "events.read": [
         UNKNOWN,
