@@ -73,7 +73,9 @@ struct CommandLineTests {
         for code in ExitCode.allCases {
             #expect(run.out.contains("\(code.rawValue)") && run.out.contains(code.summary))
         }
-        for name in ["run", "status", "watch", "call", "switch", "account", "check", "version"] { #expect(run.out.contains("\n  \(name) ")) }
+        for name in ["run", "status", "watch", "call", "switch", "account", "check", "version"] {
+            #expect(run.out.contains("\n  \(name) "))
+        }
     }
 
     @Test("the version is told")

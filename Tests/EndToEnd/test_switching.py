@@ -26,8 +26,8 @@ STEPS = "fdatasync,flock,pwrite64,vfork,clone3,pidfd_send_signal,sendto,fallocat
 class TwoNetworks(Bus):
     """A bus with a second simulated network."""
 
-    def write_node_config(self, peers=(BOB, CAROL), confirm="50ms", faults=(), test_faults=()):
-        super().write_node_config(peers, confirm, faults)
+    def write_node_config(self, peers=(BOB, CAROL), confirm="50ms", faults=(), network="dev", test_faults=()):
+        super().write_node_config(peers, confirm, faults, network)
         node = json.loads(self.node_config.read_text())
         node["sim"]["faults"] = list(test_faults)
         (self.directory / "test.yml").write_text(json.dumps(node) + "\n")
