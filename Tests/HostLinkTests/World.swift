@@ -21,15 +21,17 @@ final class World {
 
     deinit { try? FileManager.default.removeItem(atPath: directory) }
 
-    static func reader(_ path: String, boot: String = "this boot", found: inout RingFile.Found) throws -> RingReader {
+    /// A reader on the ring at `path`; `discarded` takes what a ring from another start of the machine still held.
+    static func reader(_ path: String, boot: String = "this boot", discarded: (RingRest) throws -> Void) throws
+        -> RingReader
+    {
         RingReader(
-            ring: try RingFile.open(path: path, bootIdentity: boot, found: &found),
+            ring: try RingFile.open(path: path, bootIdentity: boot, discarding: discarded),
             recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())
     }
 
     static func reader(_ path: String) throws -> RingReader {
-        var found = RingFile.Found.nothing
-        return try reader(path, found: &found)
+        try reader(path) { Issue.record("discarded \($0)") }
     }
 
     func writer(run: Int64) throws -> RingWriter {
@@ -67,9 +69,9 @@ extension RingWriter {
     func write(_ bytes: [UInt8], time: Int64 = 1) { bytes.withUnsafeBytes { write($0, timeMicroseconds: time) } }
 }
 
-/// Waits until a condition holds; false after ten seconds.
+/// Waits until a condition holds; false after a minute.
 func wait(until condition: () -> Bool) -> Bool {
-    let deadline = Instant.now + .seconds(10)
+    let deadline = Instant.now + .seconds(60)
     while !condition() {
         guard Instant.now < deadline else { return false }
         sched_yield()
