@@ -107,8 +107,10 @@ public final class Registry {
         }
     }
 
-    /// Chooses a profile; one without an account is refused with `missing`.
+    /// Chooses a profile; one without an account is refused with `missing`. Nothing is written for one that is chosen already, so that a
+    /// supervisor comes back on a full disk.
     public func setActiveProfile(_ profile: Profile) throws(AccountsError) {
+        guard try activeProfile() != profile else { return }
         guard try account(profile) != nil else {
             throw AccountsError(.missing, "there is no account \(profile)", connection.path, hint: "create it first")
         }
