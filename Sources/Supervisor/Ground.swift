@@ -64,8 +64,7 @@ extension Supervisor {
         do {
             let supervisor = try Supervisor(configuration, signals, try Ground(configuration))
             supervisor.greet()
-            supervisor.run()
-            return .done
+            return supervisor.run()
         } catch let error as StartError {
             Log.write(.error, "supervisor", error.message)
             return error.exitCode

@@ -169,6 +169,16 @@ class HeldJournalTest(BusTest):
             self.assertIn("another process holds it", bus.log())
         bus.wait_for_ready(seconds=20)
 
+    def test_an_end_that_leaves_something_unjournaled_says_so_and_loses_nothing(self):
+        bus = self.make_bus(peers=())
+        bus.start()
+        with closing(sqlite3.connect(bus.profile / "journal.sqlite", isolation_level=None)) as holder:
+            holder.execute("BEGIN EXCLUSIVE")
+            bus.emit(7)
+            self.assertEqual(bus.terminate(), 30, bus.log())
+        bus.start()
+        self.assertEqual(len(bus.read_kinds("Storm")), 7)
+
 
 if __name__ == "__main__":
     unittest.main()
