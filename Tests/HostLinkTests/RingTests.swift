@@ -203,6 +203,19 @@ struct RingFileTests {
         #expect(try open("\(world.directory)/events.ring", boot: "the next boot").discarded == nil)
     }
 
+    @Test(
+        "of one whose pages came to the disk at different times nothing is believed",
+        arguments: [("head", UInt64(1) << 63), ("head", 8), ("tail", .max), ("tail", 8)])
+    func torn(counter: String, value: UInt64) throws {
+        let world = try World()
+        try world.writer(run: 1).write([1, 2, 3])
+        (counter == "head" ? world.ring.head : world.ring.tail).store(value)
+        var rest: RingRest?
+        let reader = try World.reader("\(world.directory)/events.ring", boot: "the next boot") { rest = $0 }
+        #expect(reader.isEmpty)
+        #expect(try #require(rest).records == nil)
+    }
+
     @Test("what is no ring is replaced by one", arguments: ["short", "large"])
     func noRing(what: String) throws {
         let world = try World()
