@@ -48,6 +48,7 @@ let package = Package(
         // The simulated node: a library with the native one's C ABI; it shares nothing with the host but the wrappers.
         .target(name: "FiberSim", dependencies: ["CFiber", "SQLite", "YAML", "Linux"]),
         // Tests
+        .testTarget(name: "HostLinkTests", dependencies: ["HostLink", "Wire", "Linux"]),
         .testTarget(name: "TidyTests"),
         .testTarget(name: "LinuxTests", dependencies: ["Linux"]),
         .testTarget(name: "SupervisionTests", dependencies: ["Supervision", "Wire"]),

@@ -42,10 +42,10 @@ struct LockNote: Equatable {
 public struct RootLock: ~Copyable, Sendable {
     private let file: Descriptor
 
-    /// Takes the lock, without waiting. `locked` names the supervisor that holds it.
+    /// Takes the lock, waiting at most for `dyingLimit`. `locked` names the supervisor that holds it.
     public static func take(_ root: Root) throws(AccountsError) -> RootLock {
         let file = try root.open().file(".lock", O_RDWR | O_CREAT)
-        guard try lock(file, root.lockFile) else {
+        guard try lock(file, root.lockFile, orUntil: { false }) else {
             // Unless we are root the kernel does not show us who it is (LockHolders); then whoever took it last has said so in it.
             let holder = LockHolders(of: file).pids.first ?? LockNote(reading: file).supervisor
             let name = holder.map { "process \($0)" } ?? "another process"
@@ -84,14 +84,18 @@ public struct AccountLock: ~Copyable, Sendable {
         case held(Holder)
     }
 
-    /// Tries to take the lock, without waiting. The account's directory must be there. Whoever holds the root's lock is the only supervisor
-    /// there, so a host that inherited the account's lock and is no child of ours is an orphan.
+    /// Tries to take the lock, waiting at most for `dyingLimit`, and for an orphan not at all. The account's directory must be there. Whoever
+    /// holds the root's lock is the only supervisor there, so a host that inherited the account's lock and is no child of ours is an orphan.
     public static func tryTake(_ prefix: Prefix, under root: borrowing RootLock) throws(AccountsError) -> Attempt {
         var notes: [String] = []
         let file = try prefix.open(create: false, &notes).file(".lock", O_RDWR | O_CREAT)
-        guard try lock(file, prefix.lockFile) else {
-            return .held(judge(file, prefix))
+        var holder = Holder.other(nil)
+        let isTaken = try lock(file, prefix.lockFile) {
+            holder = judge(file, prefix)
+            if case .orphan = holder { return true }
+            return false
         }
+        guard isTaken else { return .held(holder) }
         let taken = AccountLock(file: file, path: prefix.lockFile)
         try taken.record(host: nil)
         return .taken(taken)
@@ -120,8 +124,19 @@ public struct AccountLock: ~Copyable, Sendable {
     }
 }
 
-private func lock(_ file: borrowing Descriptor, _ path: String) throws(AccountsError) -> Bool {
-    if flock(file.raw, LOCK_EX | LOCK_NB) == 0 { return true }
-    guard errno == EWOULDBLOCK else { throw AccountsError(.last("flock", path), path) }
-    return false
+/// How long a lock is asked for again before its holder counts. A process that is being killed keeps its locks when it has lost its command line
+/// already, and one that was about to become a host still holds all that its supervisor held: neither is anybody who could be named.
+private let dyingLimit = Duration.seconds(1)
+
+/// Takes the lock of a file; false when it was held until `dyingLimit` had passed or `isEnough` said so, which is asked each time.
+private func lock(_ file: borrowing Descriptor, _ path: String, orUntil isEnough: () -> Bool) throws(AccountsError)
+    -> Bool
+{
+    let deadline = Instant.now + dyingLimit
+    while flock(file.raw, LOCK_EX | LOCK_NB) != 0 {
+        guard errno == EWOULDBLOCK else { throw AccountsError(.last("flock", path), path) }
+        if isEnough() || Instant.now >= deadline { return false }
+        poll(nil, 0, 10)
+    }
+    return true
 }

@@ -17,10 +17,10 @@ public struct BusSettings: Sendable {
     /// Descriptors that this process must be allowed: libzmq 4.3.4 aborts when accept on a Unix socket finds none.
     public var minDescriptors: UInt = 16384
 
-    /// Events that wait for one subscriber, some 6 MB of 230-byte payloads. Whoever wakes has to read them before it can
+    /// Events that wait for one subscriber, some 3 MB of 230-byte payloads. Whoever wakes has to read them before it can
     /// see that more were lost, and must see that within two seconds: at a receive mark of 1 libzmq hands over some 17,000
     /// a second (seen on two busy cores).
-    public var eventSendHighWaterMark: Int32 = 10_000
+    public var eventSendHighWaterMark: Int32 = 5_000
     /// Replies that wait for one client inside libzmq, where only their number is limited and not their size: few.
     public var replySendHighWaterMark: Int32 = 256
     /// Replies that wait for one client after those, in bytes; later ones are dropped. The first of them may be larger.

@@ -37,7 +37,11 @@ final class DataDirectory: Sendable {
             return try Self.checked(Descriptor.open(path, O_RDONLY).readAll(), path)
         } catch let error as SystemError where error.code == ENOENT {
             let secret = [UInt8].random(count: 32)
-            try Descriptor.open(path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o400).write(secret)
+            // There whole or not at all: half an identity, left by a start that was killed, would refuse every later start.
+            let unfinished = "\(path).new"
+            unlink(unfinished)
+            try Descriptor.open(unfinished, O_WRONLY | O_CREAT | O_EXCL, mode: 0o400).write(secret)
+            guard rename(unfinished, path) == 0 else { throw SystemError.last("rename", path) }
             return secret
         }
     }

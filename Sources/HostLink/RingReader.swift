@@ -80,7 +80,7 @@ public final class RingReader: @unchecked Sendable {
         }
         last = (header.run, header.n)
         let start = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: length))
+        bytes += [UInt8](repeating: 0, count: length)
         bytes.withUnsafeMutableBytes {
             ring.copyOut(
                 UnsafeMutableRawBufferPointer(rebasing: $0[start...]), from: position + UInt64(RingRecordHeader.bytes))

@@ -98,8 +98,7 @@ extension Supervisor {
             let supervisor = try Supervisor(configuration, signals, try Ground(configuration))
             supervisor.greet()
             supervisor.finishPurges()
-            supervisor.run()
-            return .done
+            return supervisor.run()
         } catch let error as StartError {
             Log.write(.error, "supervisor", error.message)
             return error.exitCode

@@ -67,11 +67,11 @@ public final class Supervisor {
         for network in configuration.networks { bus.describe(source: network.host.rawValue, []) }
     }
 
-    /// Runs until it is told to end.
-    func run() {
+    /// Runs until it is told to end; `storage` when the disk did not take the last events.
+    func run() -> ExitCode {
         tell(.request(.start, id: Machine.ownRequest))
         while !hasEnded { turn() }
-        close()
+        return close()
     }
 
     var root: Root { ground.root }
@@ -180,13 +180,16 @@ public final class Supervisor {
         return lastRequestID
     }
 
-    private func close() {
+    private func close() -> ExitCode {
         passphraseCommand?.kill()
+        var code = ExitCode.done
         if let pump, !pump.stop(by: .now + .seconds(10)) {
+            code = .storage
             Log.write(.error, "journal", "the disk did not take the last events; the ring keeps what the node said")
         }
         reader.stop(by: .now + .seconds(2))
         bus.shutDown(within: .seconds(2))
         Log.info("supervisor", "ended")
+        return code
     }
 }

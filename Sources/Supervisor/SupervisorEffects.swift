@@ -42,6 +42,7 @@ extension Supervisor {
             case .held(.other(let pid)):
                 let holder = pid.map { "process \($0)" } ?? "another process"
                 let message = "account \(profile) is locked by \(holder): end it, or run under another root"
+                Log.write(.error, "accounts", message)
                 return tell(.accountRefused(Fault(reason: "conflict", message: message, isPermanent: false)))
             }
             let ceiling = try ground.registry.ceiling(of: profile)

@@ -12,6 +12,10 @@ private let takesLock = """
     fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB); say('held'); s.recv(1)
     """
 
+/// The same, for as long as a process may take to die.
+private let holdsLockForAMoment =
+    takesLock.replacingOccurrences(of: "s.recv(1)", with: "s.settimeout(0.3); s.recv(1)")
+
 /// Has a child of its own take the lock, so that the holder is no child of the test; both end when the test lets go of the socket.
 private let hasChildTakeLock = """
     if os.fork() == 0:
@@ -61,6 +65,16 @@ private let losesHost = """
         #expect(error?.message == "process \(pid) holds this root's lock")
         try helper.end()
         _ = try RootLock.take(root)
+    }
+
+    @Test("a lock whose holder is about to be gone is waited for") func dying() throws {
+        let prefix = try scratch.prefix()
+        for path in [prefix.root.lockFile, prefix.lockFile] {
+            let helper = try Helper(holdsLockForAMoment, [path])
+            #expect(try helper.line() == "held")
+            let root = try RootLock.take(prefix.root)
+            #expect(try attempt(prefix, root) == nil)
+        }
     }
 
     @Test("a lock file that is a link is refused") func linkedLock() throws {

@@ -82,4 +82,15 @@ import Wire
         #expect(error?.code == .unsafePath)
         #expect(access(scratch.path + "/other", F_OK) != 0)
     }
+
+    @Test("choosing what is chosen writes nothing") func chosenAgain() throws {
+        let registry = try Registry.open(path: root.database, busyTimeoutMilliseconds: 0)
+        let profile = try profile("dev/demo")
+        try registry.add(profile, isSimulated: true)
+        try registry.setActiveProfile(profile)
+        let other = try Connection(path: root.database)
+        try other.execute("BEGIN IMMEDIATE")
+        try registry.setActiveProfile(profile)
+        #expect(try registry.activeProfile() == profile)
+    }
 }

@@ -9,7 +9,7 @@ import zmq
 from bus import SANITIZED, BusTest, wait_for
 from subscriber import Subscriber
 
-# The supervisor keeps up to 10,000 messages for a slow reader; what is more than that and the buffers on the way is lost.
+# The supervisor keeps up to 5,000 messages for a slow reader; what is more than that and the buffers on the way is lost.
 BURST = 40_000
 # So fast that a reader which is awake keeps up, on a busy machine too.
 RATE = 20_000
@@ -102,7 +102,7 @@ class SleeperTest(BusTest):
         sleeper = self.sleeper()
         self.say("Storm", BURST)
         # Awake again, and the next event does not follow on what it has.
-        self.drive(sleeper, lambda: sleeper.position > 5_000, 30)
+        self.drive(sleeper, lambda: sleeper.position > 3_000, 30)
         self.bus.emit(1, kind="Bell")
         self.drive(sleeper, lambda: self.received[-1][0].endswith(b"/Bell"), 60)
         seqs = [sequence(event) for event in self.received]

@@ -94,9 +94,9 @@ class RebootTest(BusTest):
     def leave_ring(self, bus, place=None, value=0):
         """Kills both ends; `value` at `place` of the ring's header is what came to the disk of it."""
         host = bus.status()["pid"]
-        os.kill(bus.process.pid, signal.SIGKILL)
+        # The host first: one whose supervisor is gone stops its node, which says so.
         os.kill(host, signal.SIGKILL)
-        bus.process.wait()
+        bus.kill_supervisor()
         wait_until_gone(host)
         with open(bus.profile / "events.ring", "r+b") as ring:
             ring.seek(RING_BOOT)
@@ -106,10 +106,11 @@ class RebootTest(BusTest):
                 ring.write(struct.pack("<Q", value))
 
     def start(self):
-        bus = self.make_bus()
+        bus = self.make_bus(peers=())
         bus.start()
         bus.emit(1000)
-        wait_for(lambda: bus.status()["head"] > 1000, "the events")
+        # NodeStarting, NetworkStarted and NodeReady besides; after these nobody says anything more.
+        wait_for(lambda: bus.status()["head"] == 1003, "the events")
         return bus
 
     def lost(self, bus):
@@ -167,6 +168,16 @@ class HeldJournalTest(BusTest):
             bus.wait_for_state("backing_off", seconds=20)
             self.assertIn("another process holds it", bus.log())
         bus.wait_for_ready(seconds=20)
+
+    def test_an_end_that_leaves_something_unjournaled_says_so_and_loses_nothing(self):
+        bus = self.make_bus(peers=())
+        bus.start()
+        with closing(sqlite3.connect(bus.profile / "journal.sqlite", isolation_level=None)) as holder:
+            holder.execute("BEGIN EXCLUSIVE")
+            bus.emit(7)
+            self.assertEqual(bus.terminate(), 30, bus.log())
+        bus.start()
+        self.assertEqual(len(bus.read_kinds("Storm")), 7)
 
 
 if __name__ == "__main__":
