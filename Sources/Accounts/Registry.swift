@@ -167,7 +167,8 @@ public final class Registry {
     /// Chooses a profile; one without an account is refused with `missing`. `plan`: the switch that is under way, in the same transaction.
     /// Nothing is written for what stands there already, so that a supervisor comes back on a full disk.
     public func setActiveProfile(_ profile: Profile, plan: String? = nil) throws(AccountsError) {
-        guard try activeProfile() != profile || switchPlan() != plan else { return }
+        let (profileNow, planNow) = (try activeProfile(), try switchPlan())
+        guard profileNow != profile || planNow != plan else { return }
         guard try account(profile)?.step == .there else {
             throw AccountsError(.missing, "there is no account \(profile)", connection.path, hint: "create it first")
         }
