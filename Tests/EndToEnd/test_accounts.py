@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import stat
 import subprocess
+import termios
 import time
 import unittest
 from pathlib import Path
@@ -775,30 +776,74 @@ class CommandLineTest(AccountsTest):
 
     def test_a_terminal_is_asked_and_shows_nothing(self):
         bus = self.bus_with_alice()
-        child, terminal = pty.fork()
-        if child == 0:
-            os.execv(PROGRAMS / "nodebus", ["nodebus", "account", "import-key", "dev/alice", "--replace", "--config",
-                                            str(bus.config)])
-        shown = b""
-
-        def read_until(text):
-            nonlocal shown
-            deadline = time.monotonic() + PATIENCE
-            while text not in shown:
-                ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
-                self.assertTrue(ready, shown)
-                try:
-                    shown += os.read(terminal, 4096)
-                except OSError:
-                    self.fail(shown)
-
-        read_until(b"not shown): ")
-        os.write(terminal, KEY.encode() + b"\n")
-        read_until(b"has its key")
-        self.assertEqual(os.waitpid(child, 0)[1], 0)
-        os.close(terminal)
-        self.assertNotIn(KEY.encode(), shown)
+        with self.on_terminal(bus, "account", "import-key", "dev/alice", "--replace") as terminal:
+            terminal.read_until(b"not shown): ")
+            terminal.write(KEY.encode() + b"\n")
+            terminal.read_until(b"has its key")
+            self.assertEqual(terminal.wait(), 0)
+        self.assertNotIn(KEY.encode(), terminal.shown)
         self.assertEqual((bus.alice / "node/ckb/key").read_text(), KEY)
+        # Given up, the terminal is as it was.
+        with self.on_terminal(bus, "account", "import-key", "dev/alice", "--replace") as terminal:
+            terminal.read_until(b"not shown): ")
+            self.assertFalse(terminal.echoes())
+            terminal.write(b"\x03")
+            self.assertEqual(terminal.wait(), 128 + signal.SIGINT)
+            self.assertTrue(terminal.echoes())
+
+    def test_a_terminal_sees_how_a_switch_goes(self):
+        bus = self.bus_with_alice(faults=[{"call": "fiber_start", "nth": 1, "do": f"slow:{2 * SLOWER}s"}])
+        with self.on_terminal(bus, "switch", "dev/alice") as terminal:
+            terminal.read_until(b"dev/alice switching, 1 s")
+            terminal.read_until(b"dev/alice is ready, run 1")
+            self.assertEqual(terminal.wait(), 0)
+
+    def on_terminal(self, bus, *words):
+        return Terminal([PROGRAMS / "nodebus", *words, "--config", str(bus.config)])
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, words):
+        self.shown = b""
+        self.child, self.terminal = pty.fork()
+        if self.child == 0:
+            os.execv(words[0], [str(word) for word in words])
+        self.code = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.code is None:
+            os.kill(self.child, signal.SIGKILL)
+            os.waitpid(self.child, 0)
+        os.close(self.terminal)
+
+    def write(self, text):
+        os.write(self.terminal, text)
+
+    def echoes(self):
+        return bool(termios.tcgetattr(self.terminal)[3] & termios.ECHO)
+
+    def read_until(self, text):
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.shown:
+            ready, _, _ = select.select([self.terminal], [], [], max(0, deadline - time.monotonic()))
+            assert ready, self.shown
+            try:
+                self.shown += os.read(self.terminal, 4096)
+            except OSError:
+                raise AssertionError(f"it ended: {self.shown}") from None
+
+    def wait(self):
+        """Its exit code; what it shows meanwhile is read, since a terminal that is full stops it."""
+        def ended():
+            pid, status = os.waitpid(self.child, os.WNOHANG)
+            return (os.waitstatus_to_exitcode(status),) if pid else None
+        self.code = wait_for(ended, "the end of the program")[0]
+        return self.code
 
 
 if __name__ == "__main__":
