@@ -19,7 +19,7 @@ from pathlib import Path
 
 import zmq
 
-from bus import PATIENCE, PROGRAMS, SANITIZED, Bus, BusTest, wait_for
+from bus import LONG, PATIENCE, PROGRAMS, SANITIZED, Bus, BusTest, wait_for
 
 SLOWER = 6 if SANITIZED else 1
 ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
@@ -395,6 +395,86 @@ class CutShortTest(AccountsTest):
         self.assertEqual(bus.names(), ["dev/demo"])
 
 
+class KilledTest(AccountsTest):
+    """The supervisor is killed at the first, the second, … system call of a method that leaves something behind."""
+
+    STEPS = ["fsync", "fdatasync", "mkdirat", "renameat", "linkat", "unlinkat"] if LONG else ["fsync", "renameat"]
+
+    def kill_at_each(self, method, params, prepare, check):
+        tried = 0
+        for step in self.STEPS:
+            for nth in range(1, 40):
+                with self.subTest(step=step, nth=nth):
+                    bus = AccountsBus()
+                    try:
+                        bus.start()
+                        prepare(bus)
+                        if not self.kill_at(bus, step, nth, method, params):
+                            break
+                        tried += 1
+                        wait_for(lambda: not bus.host_pids(), "the end of the host")
+                        bus.start()
+                        check(bus)
+                        self.assertEqual(bus.terminate(), 0)
+                    finally:
+                        bus.close()
+        print(f"{self.id()}: killed at {tried} steps")
+        self.assertGreater(tried, 2)
+
+    def kill_at(self, bus, step, nth, method, params):
+        """False when the method has no such step any more."""
+        tracer = subprocess.Popen(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={step}", "-e", f"inject={step}:signal=KILL:when={nth}",
+             "-p", str(bus.process.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            status = Path(f"/proc/{bus.process.pid}/status")
+            wait_for(lambda: "TracerPid:\t0" not in status.read_text(), "the tracer")
+            with bus.context.socket(zmq.REQ) as socket:
+                socket.linger = 0
+                socket.connect(bus.commands)
+                socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
+                wait_for(lambda: bus.process.poll() is not None or socket.poll(1), "either end")
+                return bus.process.poll() is not None
+        finally:
+            tracer.terminate()
+            tracer.wait()
+
+    def test_of_a_creation(self):
+        def check(bus):
+            if "dev/alice" in bus.names():
+                self.assertEqual(bus.switch(ALICE)["state"], "ready")
+            else:
+                self.assertFalse(bus.alice.exists())
+                bus.call("account.create", ALICE)
+        self.kill_at_each("account.create", ALICE, lambda bus: None, check)
+
+    def test_of_a_removal(self):
+        def check(bus):
+            moved = list((bus.root / ".removed").glob("dev-alice-*/node/ckb/key"))
+            if "dev/alice" in bus.names():
+                self.assertEqual(moved, [])
+                self.assertEqual(bus.switch(ALICE)["state"], "ready")
+            else:
+                self.assertFalse(bus.alice.exists())
+                self.assertEqual(len(moved), 1)
+                bus.call("account.create", ALICE)
+        self.kill_at_each("account.remove", ALICE, lambda bus: bus.call("account.create", ALICE), check)
+
+    def test_of_an_import(self):
+        old = {}
+
+        def prepare(bus):
+            bus.call("account.create", ALICE)
+            old["key"] = (bus.alice / "node/ckb/key").read_text()
+
+        def check(bus):
+            key = bus.alice / "node/ckb/key"
+            self.assertIn(key.read_text(), [KEY, old["key"]], "one or the other, whole")
+            self.assertEqual(bus.switch(ALICE)["state"], "ready")
+            self.assertEqual([path.name for path in key.parent.iterdir()], ["key"])
+        self.kill_at_each("account.import_key", {**ALICE, "key": KEY, "replace": True}, prepare, check)
+
+
 class KeysTest(AccountsTest):
     def key_of(self, bus):
         return bus.alice / "node/ckb/key"
@@ -657,12 +737,12 @@ class CanaryTest(AccountsTest):
         bus = self.bus_with_alice()
         (bus.alice / "passphrase").write_text(self.PASSPHRASE)
         bus.call("account.import_key", {**ALICE, "key": "0x" + self.KEY.upper(), "replace": True})
+        self.assertEqual((bus.alice / "node/ckb/key").read_text(), self.KEY, "the canary lives")
         replies = []
         for params in [{**ALICE, "key": self.KEY}, {**ALICE, "key": self.KEY + "0"}, {**ALICE, "key": "g" + self.KEY},
                        {**ALICE, "key": self.KEY, "replace": self.KEY}, {"network": "dev", "account": "none", "key": self.KEY}]:
             replies.append(bus.ask("account.import_key", params))
         preimage = "be" * 8 + self.KEY[:48]
-        status = bus.status()
         bus.switch(ALICE)
         status = bus.status()
         replies.append(bus.ask("fiber.new_invoice", {"amount": "5", "payment_preimage": preimage + "zz"}))
