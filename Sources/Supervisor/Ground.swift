@@ -70,7 +70,7 @@ final class Ground {
         _ profile: Profile, _ plan: SwitchPlan?, _ configuration: Configuration, _ root: Root, _ registry: Registry
     ) throws(AccountsError) {
         let isSimulated = configuration.network(named: profile.network)?.isSimulated ?? false
-        if try registry.account(profile) == nil {
+        if try registry.account(profile)?.step != .there {
             try AccountLife(root: root, registry: registry).create(profile, isSimulated: isSimulated, adopting: true)
             Log.info(
                 "accounts",

@@ -13,7 +13,7 @@ extension Command {
     /// `nodebus account`
     static let account = Command(
         name: "account", summary: "lists, makes and removes accounts, and gives them their key",
-        operands: "list [NETWORK] | create NETWORK/ACCOUNT | remove NETWORK/ACCOUNT | import-key NETWORK/ACCOUNT",
+        operands: "list [NETWORK] | ACTION NETWORK/ACCOUNT",
         options: [.config, .commands, .json, fileOption, replaceOption, purgeOption],
         details: """
             list         one line an account: its name, what its key file is, when it was made

@@ -48,6 +48,40 @@ import Wire
         #expect(try registry.activeProfile() == nil)
     }
 
+    @Test("a ceiling only rises, and outlives its account") func ceilings() throws {
+        do {
+            let registry = try Registry.open(path: root.database)
+            try registry.add(profile("dev/alice"), isSimulated: true)
+            #expect(try registry.ceiling(of: profile("dev/alice")) == 0)
+            try registry.raiseCeiling(of: profile("dev/alice"), to: 100)
+            try registry.raiseCeiling(of: profile("dev/alice"), to: 99)
+            try registry.raiseCeiling(of: profile("test/alice"), to: 7)
+            try registry.forget(profile("dev/alice"))
+        }
+        let registry = try Registry.open(path: root.database)
+        #expect(try registry.accounts().isEmpty)
+        #expect(try registry.ceiling(of: profile("dev/alice")) == 100)
+        #expect(try registry.ceiling(of: profile("test/alice")) == 7)
+    }
+
+    @Test("an account that is half made or half gone can be found and not be chosen") func steps() throws {
+        let registry = try Registry.open(path: root.database)
+        let alice = try profile("dev/alice")
+        try registry.add(alice, isSimulated: true, step: .creating)
+        #expect(try registry.account(alice)?.step == .creating)
+        let error = #expect(throws: AccountsError.self) { try registry.setActiveProfile(alice) }
+        #expect(error?.code == .missing)
+        try registry.setStep(.there, of: alice)
+        try registry.setActiveProfile(alice)
+        try registry.setStep(.removing(as: "dev-alice-7"), of: alice)
+        #expect(try registry.account(alice)?.step == .removing(as: "dev-alice-7"))
+        // The chosen one is held by its choice.
+        #expect(throws: AccountsError.self) { try registry.forget(alice) }
+        try Connection(path: root.database).execute("UPDATE accounts SET step = 'dancing'")
+        let damaged = #expect(throws: AccountsError.self) { _ = try registry.accounts() }
+        #expect(damaged?.code == .damaged)
+    }
+
     @Test("a registry of a later version is refused and left as it is") func newer() throws {
         _ = try Registry.open(path: root.database)
         try Connection(path: root.database).execute("PRAGMA user_version = 2")

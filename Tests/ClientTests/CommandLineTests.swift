@@ -39,6 +39,21 @@ struct CommandLineTests {
                 "nodebus: \"c\" starts like JSON and is none: the text ends too early (byte 2); text is quoted like "
                     + "c='\"…\"'"
             ),
+            (["switch"], "nodebus: NETWORK/ACCOUNT is missing"),
+            (["switch", "dev/demo", "x"], "nodebus: one NETWORK/ACCOUNT is taken"),
+            (["switch", "demo"], "nodebus: must be NETWORK/ACCOUNT, not \"demo\"; a name has \(Profile.nameRule)"),
+            (
+                ["switch", "dev/../x"],
+                "nodebus: must be NETWORK/ACCOUNT, not \"dev/../x\"; a name has \(Profile.nameRule)"
+            ),
+            (["account"], "nodebus: list, create, remove or import-key?"),
+            (["account", "crate"], "nodebus: account cannot \"crate\"; did you mean create?"),
+            (["account", "create"], "nodebus: NETWORK/ACCOUNT is missing"),
+            (["account", "create", "a/b", "c/d"], "nodebus: account create takes one NETWORK/ACCOUNT"),
+            (["account", "list", "dev", "x"], "nodebus: account list takes one NETWORK"),
+            (["account", "list", "--purge"], "nodebus: account list takes no --purge"),
+            (["account", "remove", "a/b", "--replace"], "nodebus: account remove takes no --replace"),
+            (["account", "import-key", "a/b", "--file"], "nodebus: --file needs a value: --file FILE"),
             (
                 ["call", "a.b", "--timeout", "5"],
                 "nodebus: --timeout must be a whole number with a unit: 250ms, 30s, 5m, 1h or 7d, at most 1h, not \"5\""
@@ -212,6 +227,86 @@ struct CommandLineTests {
         let lost = try world.run(world.bus(["call", "bus.quit"]))
         #expect(lost.code == ExitCode.noSupervisor.rawValue)
         #expect(lost.err.contains("went away before it answered bus.quit; whether it was done is not known"))
+        try bus.stop()
+    }
+
+    private static let key = String(repeating: "5EED", count: 16)
+
+    @Test(
+        "a key on the command line is refused, and not said again",
+        arguments: [
+            ["account", key], ["account", "import-key", "dev/alice", "0x" + key], ["account", "import-key", key],
+            ["switch", key], ["call", "account.import_key", "network=dev", "account=alice", "key=" + key],
+            ["call", "account.import_key", "{\"key\":\"\(key)\"}"],
+        ])
+    func keyAsArgument(words: [String]) throws {
+        let bus = try FakeBus(world)
+        let run = try world.run(world.bus(words))
+        #expect(run.code == ExitCode.usage.rawValue)
+        #expect(run.err.hasPrefix("nodebus: a key does not belong on a command line: "))
+        #expect(!run.err.contains(CommandLineTests.key))
+        #expect(bus.state.withLock { $0.calls.isEmpty })
+        try bus.stop()
+    }
+
+    @Test("a key goes to the supervisor as it was given, and what it answers is said in words")
+    func importKey() throws {
+        let bus = try FakeBus(world)
+        bus.answer("account.import_key") { parameters in
+            let given: JSON = ["network": "dev", "account": "alice", "key": "0xabc\n", "replace": true]
+            guard parameters == given else { return .failure(BusError(.invalidParams, "not what was given")) }
+            return .result(["kept": "/kept\u{1b}[2J"])
+        }
+        let path = "\(world.directory)/nodebus.yml"
+        try Descriptor.open(path, O_WRONLY | O_CREAT | O_TRUNC).write(Array("0xabc\n".utf8))
+        let run = try world.run(world.bus(["account", "import-key", "dev/alice", "--replace", "--file", path]))
+        #expect(run.code == 0, "\(run.err)")
+        #expect(run.out == "dev/alice has its key; the one before is kept at /kept\\u001b[2J\n")
+        let none = try world.run(
+            world.bus(["account", "import-key", "dev/alice", "--file", "\(world.directory)/none"]))
+        #expect(none.code == ExitCode.refused.rawValue)
+        #expect(none.firstError == "nodebus: \(world.directory)/none cannot be read: No such file or directory")
+        // Standard input of a test is empty.
+        let empty = try world.run(world.bus(["account", "import-key", "dev/alice"]))
+        #expect(empty.code == ExitCode.refused.rawValue)
+        #expect(empty.err == "nodebus: no key was given\n")
+        try bus.stop()
+    }
+
+    @Test("a switch says where it came to, or why it did not")
+    func switching() throws {
+        let bus = try FakeBus(world)
+        bus.answer("bus.switch") { parameters in
+            parameters["on_failure"] == "stay"
+                ? .failure(BusError(.switchFailed, "it did not come up", ["reason": "key_missing"]))
+                : .result(["state": "ready", "run": 3, "changed": true])
+        }
+        let run = try world.run(world.bus(["switch", "dev/alice"]))
+        #expect(run.code == 0)
+        #expect(run.out == "dev/alice is ready, run 3\n")
+        #expect(run.err.isEmpty, "progress is for terminals")
+        let failed = try world.run(world.bus(["switch", "dev/alice", "--stay"]))
+        #expect(failed.code == ExitCode.refused.rawValue)
+        #expect(failed.err.contains("switch_failed (-32016)") && failed.err.contains("key_missing"))
+        try bus.stop()
+    }
+
+    @Test("accounts are one aligned line each")
+    func accountList() throws {
+        let bus = try FakeBus(world)
+        bus.answer("account.list") { _ in
+            func account(_ name: String, _ key: String, active: Bool) -> JSON {
+                [
+                    "network": "dev", "account": .string(name), "key_state": .string(key), "created": "now",
+                    "active": .bool(active), "simulated": true,
+                ]
+            }
+            return .result([
+                "accounts": [account("a", "plaintext", active: true), account("bobby", "missing", active: false)]
+            ])
+        }
+        let run = try world.run(world.bus(["account", "list"]))
+        #expect(run.out == "dev/a      plaintext  now  active, simulated\ndev/bobby  missing    now  simulated\n")
         try bus.stop()
     }
 

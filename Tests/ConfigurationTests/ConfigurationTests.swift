@@ -1,6 +1,7 @@
 import Glibc
 import Linux
 import Testing
+import Wire
 
 @testable import Supervisor
 
@@ -114,6 +115,40 @@ struct ConfigurationTests {
         #expect(restart.limit == 100_000)
         #expect(restart.window == .seconds(7 * 86400))
         #expect(restart.thenEvery == .zero)
+    }
+
+    @Test(
+        "where passphrases come from",
+        arguments: [
+            ("{file: '../{network}/{account}.txt'}", "file(\"@^/{network}/{account}.txt\")"),
+            ("{credential: 'nodebus-{account}'}", "credential(\"nodebus-{account}\")"),
+            ("{command: [/bin/echo, '{account}', x]}", #"command(["/bin/echo", "{account}", "x"])"#),
+        ])
+    func passphrases(text: String, source: String) throws {
+        let configuration = try world.load(
+            """
+            root: x
+            bus: {events: [ipc:///run/e], commands: [ipc:///run/c]}
+            networks:
+              dev: {host: fiber, library: sim, config: fiber/dev.yml, passphrase: \(text)}
+              test: {host: fiber, library: sim, config: fiber/dev.yml}
+            start: dev/demo
+            """)
+        let parent = world.directory.split(separator: "/").dropLast().joined(separator: "/")
+        #expect("\(configuration.networks[0].passphrase)" == source.replacing("@^", with: "/\(parent)"))
+        #expect(configuration.networks[1].passphrase == .account)
+    }
+
+    @Test("a source is that of one account once its names are filled in")
+    func filledPassphrase() throws {
+        let profile = try #require(Profile("dev/alice"))
+        #expect(
+            PassphraseSource.command(["/{account}", "{network}{network}", "x"]).filled(for: profile)
+                == .command(["/alice", "devdev", "x"]))
+        #expect(PassphraseSource.file("/{network}/{account}").filled(for: profile) == .file("/dev/alice"))
+        #expect(PassphraseSource.account.filled(for: profile) == .account)
+        // An error names the program, and none of its arguments.
+        #expect(PassphraseSource.command(["/bin/x", "secret"]).name == "the command /bin/x")
     }
 
     @Test("the file that comes with the software is taken, and says the defaults that it claims")

@@ -22,6 +22,61 @@ private struct Wrong: Sendable {
     }
 }
 
+/// A sound file whose one network has this `passphrase`.
+private func file(passphrase: String) -> String {
+    file(
+        networks:
+            "\n  dev:\n    host: fiber\n    library: sim\n    config: fiber/dev.yml\n    passphrase: \(passphrase)")
+}
+
+private let passphraseSources =
+    "{file: /etc/nodebus/passphrase}, {credential: NAME} or {command: [/usr/bin/PROGRAM, …]}"
+
+private let wrongPassphrases: [Wrong] = [
+    Wrong(
+        file(passphrase: "secret"),
+        """
+        10:17: networks.dev.passphrase: must be a mapping with the keys file, credential, command, not "secret"
+        """),
+    Wrong(file(passphrase: "{}"), "10:17: networks.dev.passphrase: must be exactly one of \(passphraseSources)"),
+    Wrong(
+        file(passphrase: "{file: a, credential: b}"),
+        "10:17: networks.dev.passphrase: must be exactly one of \(passphraseSources)"),
+    Wrong(
+        file(passphrase: "{fil: a}"), "10:18: networks.dev.passphrase.fil: unknown key; did you mean file?"),
+    Wrong(
+        file(passphrase: "{file: '{name}'}"),
+        """
+        10:24: networks.dev.passphrase.file: "{name}" has a brace; {network} and {account} are known
+        """),
+    Wrong(file(passphrase: "{file: [a]}"), "10:24: networks.dev.passphrase.file: must be a path, not a list"),
+    Wrong(
+        file(passphrase: "{credential: ../x}"),
+        """
+        10:30: networks.dev.passphrase.credential: must be the name of a credential, without a /, not "../x"
+        """),
+    Wrong(
+        file(passphrase: "{command: /bin/echo}"),
+        """
+        10:27: networks.dev.passphrase.command: must be a list of at least one, such as [/usr/bin/systemd-creds], \
+        not "/bin/echo"
+        """),
+    Wrong(
+        file(passphrase: "{command: [pass, show]}"),
+        """
+        10:28: networks.dev.passphrase.command[0]: must be the path of a program with a / in it, not "pass"; no PATH \
+        is searched
+        """),
+    Wrong(
+        file(passphrase: "{command: [./none]}"),
+        "10:28: networks.dev.passphrase.command[0]: @/none cannot be run: No such file or directory"),
+    Wrong(
+        file(passphrase: "{command: [/bin/echo, 'a{b']}"),
+        """
+        10:39: networks.dev.passphrase.command[1]: "a{b" has a brace; {network} and {account} are known
+        """),
+]
+
 private let wrongFiles: [Wrong] = [
     Wrong(file(root: "[a]"), "1:7: root: must be a path, not a list"),
     Wrong(file(root: ""), "1:6: root: must be a path, not nothing"),
@@ -188,7 +243,7 @@ struct FaultTests {
     @Test("the file that is changed below is sound")
     func sound() throws { _ = try world.load(file()) }
 
-    @Test("a wrong value", arguments: wrongFiles)
+    @Test("a wrong value", arguments: wrongFiles + wrongPassphrases)
     fileprivate func wrong(_ wrong: Wrong) throws {
         #expect(try world.faults(wrong.text) == ["@/nodebus.yml:\(wrong.fault)"])
     }

@@ -12,13 +12,14 @@ import signal
 import sqlite3
 import stat
 import subprocess
+import termios
 import time
 import unittest
 from pathlib import Path
 
 import zmq
 
-from bus import PATIENCE, PROGRAMS, SANITIZED, Bus, BusTest, wait_for
+from bus import LONG, PATIENCE, PROGRAMS, SANITIZED, Bus, BusTest, wait_for
 
 SLOWER = 6 if SANITIZED else 1
 ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141
@@ -394,6 +395,86 @@ class CutShortTest(AccountsTest):
         self.assertEqual(bus.names(), ["dev/demo"])
 
 
+class KilledTest(AccountsTest):
+    """The supervisor is killed at the first, the second, … system call of a method that leaves something behind."""
+
+    STEPS = ["fsync", "fdatasync", "mkdirat", "renameat", "linkat", "unlinkat"] if LONG else ["fsync", "renameat"]
+
+    def kill_at_each(self, method, params, prepare, check):
+        tried = 0
+        for step in self.STEPS:
+            for nth in range(1, 40):
+                with self.subTest(step=step, nth=nth):
+                    bus = AccountsBus()
+                    try:
+                        bus.start()
+                        prepare(bus)
+                        if not self.kill_at(bus, step, nth, method, params):
+                            break
+                        tried += 1
+                        wait_for(lambda: not bus.host_pids(), "the end of the host")
+                        bus.start()
+                        check(bus)
+                        self.assertEqual(bus.terminate(), 0)
+                    finally:
+                        bus.close()
+        print(f"{self.id()}: killed at {tried} steps")
+        self.assertGreater(tried, 2)
+
+    def kill_at(self, bus, step, nth, method, params):
+        """False when the method has no such step any more."""
+        tracer = subprocess.Popen(
+            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={step}", "-e", f"inject={step}:signal=KILL:when={nth}",
+             "-p", str(bus.process.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            status = Path(f"/proc/{bus.process.pid}/status")
+            wait_for(lambda: "TracerPid:\t0" not in status.read_text(), "the tracer")
+            with bus.context.socket(zmq.REQ) as socket:
+                socket.linger = 0
+                socket.connect(bus.commands)
+                socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
+                wait_for(lambda: bus.process.poll() is not None or socket.poll(1), "either end")
+                return bus.process.poll() is not None
+        finally:
+            tracer.terminate()
+            tracer.wait()
+
+    def test_of_a_creation(self):
+        def check(bus):
+            if "dev/alice" in bus.names():
+                self.assertEqual(bus.switch(ALICE)["state"], "ready")
+            else:
+                self.assertFalse(bus.alice.exists())
+                bus.call("account.create", ALICE)
+        self.kill_at_each("account.create", ALICE, lambda bus: None, check)
+
+    def test_of_a_removal(self):
+        def check(bus):
+            moved = list((bus.root / ".removed").glob("dev-alice-*/node/ckb/key"))
+            if "dev/alice" in bus.names():
+                self.assertEqual(moved, [])
+                self.assertEqual(bus.switch(ALICE)["state"], "ready")
+            else:
+                self.assertFalse(bus.alice.exists())
+                self.assertEqual(len(moved), 1)
+                bus.call("account.create", ALICE)
+        self.kill_at_each("account.remove", ALICE, lambda bus: bus.call("account.create", ALICE), check)
+
+    def test_of_an_import(self):
+        old = {}
+
+        def prepare(bus):
+            bus.call("account.create", ALICE)
+            old["key"] = (bus.alice / "node/ckb/key").read_text()
+
+        def check(bus):
+            key = bus.alice / "node/ckb/key"
+            self.assertIn(key.read_text(), [KEY, old["key"]], "one or the other, whole")
+            self.assertEqual(bus.switch(ALICE)["state"], "ready")
+            self.assertEqual([path.name for path in key.parent.iterdir()], ["key"])
+        self.kill_at_each("account.import_key", {**ALICE, "key": KEY, "replace": True}, prepare, check)
+
+
 class KeysTest(AccountsTest):
     def key_of(self, bus):
         return bus.alice / "node/ckb/key"
@@ -656,12 +737,12 @@ class CanaryTest(AccountsTest):
         bus = self.bus_with_alice()
         (bus.alice / "passphrase").write_text(self.PASSPHRASE)
         bus.call("account.import_key", {**ALICE, "key": "0x" + self.KEY.upper(), "replace": True})
+        self.assertEqual((bus.alice / "node/ckb/key").read_text(), self.KEY, "the canary lives")
         replies = []
         for params in [{**ALICE, "key": self.KEY}, {**ALICE, "key": self.KEY + "0"}, {**ALICE, "key": "g" + self.KEY},
                        {**ALICE, "key": self.KEY, "replace": self.KEY}, {"network": "dev", "account": "none", "key": self.KEY}]:
             replies.append(bus.ask("account.import_key", params))
         preimage = "be" * 8 + self.KEY[:48]
-        status = bus.status()
         bus.switch(ALICE)
         status = bus.status()
         replies.append(bus.ask("fiber.new_invoice", {"amount": "5", "payment_preimage": preimage + "zz"}))
@@ -775,30 +856,74 @@ class CommandLineTest(AccountsTest):
 
     def test_a_terminal_is_asked_and_shows_nothing(self):
         bus = self.bus_with_alice()
-        child, terminal = pty.fork()
-        if child == 0:
-            os.execv(PROGRAMS / "nodebus", ["nodebus", "account", "import-key", "dev/alice", "--replace", "--config",
-                                            str(bus.config)])
-        shown = b""
-
-        def read_until(text):
-            nonlocal shown
-            deadline = time.monotonic() + PATIENCE
-            while text not in shown:
-                ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
-                self.assertTrue(ready, shown)
-                try:
-                    shown += os.read(terminal, 4096)
-                except OSError:
-                    self.fail(shown)
-
-        read_until(b"not shown): ")
-        os.write(terminal, KEY.encode() + b"\n")
-        read_until(b"has its key")
-        self.assertEqual(os.waitpid(child, 0)[1], 0)
-        os.close(terminal)
-        self.assertNotIn(KEY.encode(), shown)
+        with self.on_terminal(bus, "account", "import-key", "dev/alice", "--replace") as terminal:
+            terminal.read_until(b"not shown): ")
+            terminal.write(KEY.encode() + b"\n")
+            terminal.read_until(b"has its key")
+            self.assertEqual(terminal.wait(), 0)
+        self.assertNotIn(KEY.encode(), terminal.shown)
         self.assertEqual((bus.alice / "node/ckb/key").read_text(), KEY)
+        # Given up, the terminal is as it was.
+        with self.on_terminal(bus, "account", "import-key", "dev/alice", "--replace") as terminal:
+            terminal.read_until(b"not shown): ")
+            self.assertFalse(terminal.echoes())
+            terminal.write(b"\x03")
+            self.assertEqual(terminal.wait(), 128 + signal.SIGINT)
+            self.assertTrue(terminal.echoes())
+
+    def test_a_terminal_sees_how_a_switch_goes(self):
+        bus = self.bus_with_alice(faults=[{"call": "fiber_start", "nth": 1, "do": f"slow:{2 * SLOWER}s"}])
+        with self.on_terminal(bus, "switch", "dev/alice") as terminal:
+            terminal.read_until(b"dev/alice switching, 1 s")
+            terminal.read_until(b"dev/alice is ready, run 1")
+            self.assertEqual(terminal.wait(), 0)
+
+    def on_terminal(self, bus, *words):
+        return Terminal([PROGRAMS / "nodebus", *words, "--config", str(bus.config)])
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, words):
+        self.shown = b""
+        self.child, self.terminal = pty.fork()
+        if self.child == 0:
+            os.execv(words[0], [str(word) for word in words])
+        self.code = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.code is None:
+            os.kill(self.child, signal.SIGKILL)
+            os.waitpid(self.child, 0)
+        os.close(self.terminal)
+
+    def write(self, text):
+        os.write(self.terminal, text)
+
+    def echoes(self):
+        return bool(termios.tcgetattr(self.terminal)[3] & termios.ECHO)
+
+    def read_until(self, text):
+        deadline = time.monotonic() + PATIENCE
+        while text not in self.shown:
+            ready, _, _ = select.select([self.terminal], [], [], max(0, deadline - time.monotonic()))
+            assert ready, self.shown
+            try:
+                self.shown += os.read(self.terminal, 4096)
+            except OSError:
+                raise AssertionError(f"it ended: {self.shown}") from None
+
+    def wait(self):
+        """Its exit code; what it shows meanwhile is read, since a terminal that is full stops it."""
+        def ended():
+            pid, status = os.waitpid(self.child, os.WNOHANG)
+            return (os.waitstatus_to_exitcode(status),) if pid else None
+        self.code = wait_for(ended, "the end of the program")[0]
+        return self.code
 
 
 if __name__ == "__main__":

@@ -29,6 +29,32 @@ import Wire
         #expect(try journal.connection.text("PRAGMA journal_mode") == "wal")
     }
 
+    @Test("a journal made anew goes on above the ceiling, in an epoch of its own; one that is there does not care")
+    func ceiling() throws {
+        do {
+            let journal = try Journal.open(path: world.path, profile: world.profile, startingAbove: 41)
+            #expect(journal.isNew)
+            #expect(journal.head == 41 && journal.oldest == 42)
+            var intake = Intake()
+            intake.append(kind: "EventsLost", payload: [:], run: 0, timeMicroseconds: 7)
+            let batch = try journal.append(intake)
+            #expect(batch.head == 42)
+            #expect(String(decoding: batch.headers, as: UTF8.self).contains(#""seq":42,"prev":0,"#))
+        }
+        let reader = try world.reader()
+        let page = try JSON.parse(reader.page(.init(.oldest)).json)
+        #expect(page["oldest"] == 42 && page["head"] == 42 && page["next"] == 42)
+        #expect(page["events"]?.elements?.count == 1)
+        let early = #expect(throws: BusError.self) { try reader.page(.init(.after(7, epoch: nil))) }
+        #expect(early?.code == .historyTruncated)
+        let journal = try Journal.open(path: world.path, profile: world.profile, startingAbove: 1000)
+        #expect(!journal.isNew)
+        #expect(journal.head == 42)
+        #expect(page["epoch"]?.text == journal.epoch)
+        let other = try World()
+        #expect(try other.open().epoch != journal.epoch)
+    }
+
     @Test("a link in its place is refused, by writer and reader") func link() throws {
         symlink(world.directory + "/elsewhere", world.path)
         let writing = #expect(throws: JournalError.self) { _ = try world.open() }

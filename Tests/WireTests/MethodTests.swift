@@ -9,6 +9,7 @@ private let method = MethodDescription(
         .init("amount", .amount(udtWhen: "script"), "an amount"),
         .init("hash", .hash, "a hash"), .init("key", .publicKey, "a key"),
         .init("word", .choice(["a", "b"]), "a word"),
+        .init("secret", .secret(.text(maxBytes: 4)), "a secret"), .init("preimage", .secret(.hash), "a preimage"),
         .init("script", .object, "a script"), .init("list", .array, "a list"), .init("names", .texts, "names"),
     ], result: "nothing", effect: .money, find: "fiber.look with text")
 
@@ -65,4 +66,32 @@ func badParameter(name: String, value: JSON) {
     name: String
 ) {
     #expect(!MethodDescription.isName(name))
+}
+
+@Test(
+    "no error repeats a secret",
+    arguments: [
+        ("secret", "swordfish"), ("secret", "sw\0"), ("secret", ["swordfish"]), ("secret", ["swordfish": 1]),
+        ("preimage", "swordfish"), ("preimage", .string(hex64 + "swordfish")), ("preimage", ["swordfish"]),
+    ] as [(String, JSON)])
+func secrets(name: String, value: JSON) throws {
+    let error = #expect(throws: BusError.self) { try method.check(JSON.members(["text": "ok"]).with(name, value)) }
+    let told = try #require(error).json.encoded
+    #expect(told.contains(name))
+    #expect(!told.contains("sw") && !told.contains("Ab"))
+}
+
+@Test("what is secret says so in its description, and is checked like what is not") func secretDescription() throws {
+    let secrets = method.json["parameters"]?.elements?.filter { $0["secret"] == true }.compactMap { $0["name"]?.text }
+    #expect(secrets == ["secret", "preimage"])
+    let normal = try method.check(["text": "a", "secret": "abcd", "preimage": .string(hex64)])
+    #expect(normal["secret"] == "abcd")
+    #expect(normal["preimage"]?.text == "0x" + hex64.lowercased())
+    #expect(ParameterType.secret(.hash).isSecret && !ParameterType.hash.isSecret)
+    // A host cannot make a secret of what an error would repeat.
+    let amount: JSON = [
+        "type": "amount", "udt_when": nil, "secret": true, "name": "a", "required": false, "summary": "",
+    ]
+    let description = method.json.with("parameters", [amount])
+    #expect(MethodDescription(parsing: description) == nil)
 }
