@@ -22,9 +22,14 @@ struct OpenedAccount {
         let journal = try Journal.open(path: prefix.journal, profile: prefix.profile)
         self.journal = journal
         var loss: EventBatch?
-        // A loss is in the journal before the ring that shows it is gone.
-        let file = try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity()) {
-            loss = try OpenedAccount.tell(of: $0, journal)
+        let file: RingFile
+        do {
+            // A loss is in the journal before the ring that shows it is gone.
+            file = try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity()) {
+                loss = try OpenedAccount.tell(of: $0, journal)
+            }
+        } catch let error as SystemError {
+            throw AccountsError(error, prefix.ring)
         }
         self.loss = loss
         ring = RingReader(ring: file, recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())
@@ -36,14 +41,15 @@ struct OpenedAccount {
         self.notes = notes
     }
 
-    /// Journals `EventsLost` if the journal lacks something that the ring of an earlier start of the machine held, or may have.
+    /// Journals `EventsLost` if the journal lacks something that the ring held, or may have.
     private static func tell(of rest: RingRest, _ journal: Journal) throws -> EventBatch? {
         let lost = rest.records?.count { RingPosition(run: $0.run, n: $0.n) > journal.ringPosition }
         guard lost != 0 else { return nil }
-        let payload: JSON = [
-            "reason": "the machine went down before the journal took what the node had said",
-            "count": lost.map { .integer(Int64($0)) } ?? .null,
-        ]
+        let reason =
+            rest.keptAt.map { "events.ring could not be read; what it held of the node's events is kept at \($0)" }
+            ?? "the machine went down before the journal took what the node had said"
+        Log.write(.warning, "journal", "events were lost", ["because": reason])
+        let payload: JSON = ["reason": .string(reason), "count": lost.map { .integer(Int64($0)) } ?? .null]
         var intake = Intake()
         intake.append(
             kind: "EventsLost", payload: payload, run: journal.lastRun, timeMicroseconds: WallClock.microseconds)
