@@ -35,6 +35,9 @@ public struct AccountsError: Error, Sendable, Equatable, CustomStringConvertible
     /// For `locked`: the process that holds the lock.
     public let holder: Int32?
 
+    /// Whether the same call may succeed later without anything being changed here.
+    public var isRetryable: Bool { code == .busy || code == .storage || code == .locked }
+
     /// A sentence for an operator.
     public var description: String { "\(path): \(message); \(hint)" }
 
@@ -64,14 +67,16 @@ public struct AccountsError: Error, Sendable, Equatable, CustomStringConvertible
     }
 
     /// What the kernel said about a path.
-    init(_ error: SystemError, _ path: String) {
+    public init(_ error: SystemError, _ path: String) {
         switch error.code {
         case ENOENT: self.init(.missing, "there is no such file", path, hint: "see that the root is the right one")
         case ELOOP:
             self.init(
                 .unsafePath, "a symbolic link stands in its place", path, hint: "put what it points to there itself")
         case ENOTDIR: self.init(.unsafePath, "it is no directory", path, hint: "move it away")
-        case EINVAL: self.init(.unsafePath, "what stands there is no file", path, hint: "move it away")
+        // A directory cannot be opened for writing (EISDIR), a socket not at all (ENXIO).
+        case EINVAL, EISDIR, ENXIO:
+            self.init(.unsafePath, "what stands there is no file", path, hint: "move it away")
         case EEXIST: self.init(.exists, "it is there already", path, hint: "nothing was replaced")
         case EPERM:
             self.init(.unsafePath, "it belongs to another user", path, hint: "run as the user the data belongs to")

@@ -125,8 +125,6 @@ public final class Bus: Sendable {
     public var handshakeFailures: Int { parts.figures.now.handshakeFailures }
     /// Connections that were shut down because a limit was passed.
     public var connectionsCut: Int { parts.figures.now.connectionsCut }
-    /// Replies dropped because their client did not read.
-    public var repliesDropped: Int { parts.figures.now.repliesDropped }
     /// Batches not published because too much was queued for too long.
     public var batchesDropped: Int { parts.figures.now.batchesDropped }
     /// The last failure of libzmq inside the bus, which none should be; nil: none so far.

@@ -23,8 +23,11 @@ public struct BusSettings: Sendable {
     public var eventSendHighWaterMark: Int32 = 5_000
     /// Replies that wait for one client inside libzmq, where only their number is limited and not their size: few.
     public var replySendHighWaterMark: Int32 = 256
-    /// Replies that wait for one client after those, in bytes; later ones are dropped. The first of them may be larger.
+    /// Replies that wait for one client after those, in bytes. Past it what it asks is refused (`overloaded`), at twice
+    /// that it is cut. The first of them may be larger.
     public var maxParkedReplyBytes = 8 << 20
+    /// Those of all clients together, with the same consequences for whoever has some of them waiting.
+    public var maxParkedReplyBytesOfAll = 256 << 20
     /// Requests of one client that wait for us in libzmq; its connection stands still after that, and nothing is lost.
     public var requestReceiveHighWaterMark: Int32 = 128
     /// How often peers are pinged, and how long they may take. A client that reads nothing for so long, with everything

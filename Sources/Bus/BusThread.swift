@@ -83,7 +83,7 @@ final class BusThread {
         var hasMore = try publisher.readSubscriptions(until: .now + BusThread.share) { subscribers.shutDown($0) }
         if try publisher.publish(until: .now + BusThread.share) { hasMore = true }
         commands.sendParked()
-        if try commands.serve(until: .now + BusThread.share) { hasMore = true }
+        if try commands.serve(until: .now + BusThread.share, excess: { clients.shutDown($0) }) { hasMore = true }
         commands.sendReplies()
         let now = Instant.now
         commands.answerLate(now)
@@ -110,7 +110,7 @@ final class BusThread {
             // Each step gets half of what is left, and libzmq the rest.
             var half: Instant { .now + (end - .now) / 2 }
             _ = try publisher.publish(until: half)
-            _ = try commands.serve(until: .now + BusThread.share)
+            _ = try commands.serve(until: .now + BusThread.share) { clients.shutDown($0) }
             commands.answerAll()
             let patience = half
             while !commands.parked.isEmpty, Instant.now < patience {

@@ -32,16 +32,21 @@ final class CommandServer {
         version = parts.version
         deliver = parts.deliver
         inFlight = InFlight(settings)
-        parked = ParkedReplies(byteLimit: settings.maxParkedReplyBytes)
+        parked = ParkedReplies(settings)
     }
 
     /// When the next caller's time is up, or a little earlier.
     var nextDeadline: Instant? { inFlight.nextDeadline }
 
-    /// Takes requests until it is time to do something else; true when there may be more.
-    func serve(until end: Instant) throws(ZeroMQError) -> Bool {
-        while let message = try socket.receiveMessage(frameLimit: CommandServer.frameLimit) {
-            take(message)
+    /// Takes requests until it is time to do something else; true when there may be more. `excess` is told whose
+    /// connection has to go.
+    func serve(until end: Instant, excess: (Int32) -> Void) throws(ZeroMQError) -> Bool {
+        while let message = try socket.receiveMessage(frameLimit: CommandServer.frameLimit, source: true) {
+            if case .excessive = parked.load(of: ClientIdentity(message.frames[0])) {
+                if let descriptor = message.sourceDescriptor { excess(descriptor) }
+            } else {
+                take(message)
+            }
             if Instant.now >= end { return true }
         }
         return false
@@ -51,7 +56,9 @@ final class CommandServer {
     func sendReplies() {
         for reply in inbox.takeReplies() {
             guard let request = inFlight.remove(reply.number) else { continue }
-            send(reply.bytes, to: request.client, request.envelope)
+            // What has had an effect is told whatever waits; what was only read can be read again.
+            let refusal = request.description.effect == .read ? CommandServer.unread : nil
+            send(reply.bytes, to: request, instead: refusal)
         }
     }
 
@@ -140,6 +147,7 @@ final class CommandServer {
     private func begin(
         _ request: RPCRequest, _ client: ClientIdentity, _ envelope: [[UInt8]], _ size: Int
     ) throws(BusError) -> RPCReply? {
+        if case .full = parked.load(of: client) { throw CommandServer.unread }
         let description = try catalog.find(request.method)
         let parameters = try description.check(request.parameters)
         switch request.method {
@@ -170,12 +178,22 @@ final class CommandServer {
     }
 
     private func send(_ reply: [UInt8], to client: ClientIdentity, _ envelope: [[UInt8]]) {
-        let frames = [client.bytes] + envelope + [reply]
         let socket = socket
-        if !parked.sendOrKeep(frames, for: client, { CommandServer.send($0, by: socket) }) {
-            figures.change { $0.repliesDropped += 1 }
+        parked.sendOrKeep([client.bytes] + envelope + [reply], for: client, refusal: nil) {
+            CommandServer.send($0, by: socket)
         }
     }
+
+    /// `refusal` goes out instead when too much waits for the client.
+    private func send(_ reply: [UInt8], to request: PendingRequest, instead refusal: BusError?) {
+        let (socket, head) = (socket, [request.client.bytes] + request.envelope)
+        let other = refusal.map { error in { head + [RPCReply.failure(error).bytes(id: request.id)] } }
+        parked.sendOrKeep(head + [reply], for: request.client, refusal: other) { CommandServer.send($0, by: socket) }
+    }
+
+    /// What a client is told that does not read its replies.
+    private static let unread = BusError(
+        .overloaded, "too many bytes of replies wait for you; read them, then ask again", ["limit": "replies"])
 
     /// What became of an attempt to send.
     private static func send(_ frames: [[UInt8]], by socket: Socket) -> ParkedReplies.Outcome {

@@ -69,7 +69,6 @@ final class Figures: Sendable {
         var handshakeFailures = 0
         var acceptFailures = 0
         var connectionsCut = 0
-        var repliesDropped = 0
         var batchesDropped = 0
         var faults = 0
         var lastFault = ""

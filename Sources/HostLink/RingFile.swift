@@ -30,17 +30,17 @@ public struct RingFile: ~Copyable, Sendable {
     public let descriptor: Descriptor
 
     /// Opens the ring at `path`, or makes a new one (0600, its space allocated, so that a full disk cannot break a write into the mapping): where
-    /// there is none, where what is there never was a ring, and in place of one from another start of the machine. What that one still holds is
-    /// told first; an error of `discarding` keeps it. The caller holds the account's lock.
+    /// there is none, and in place of one that is of no use. That is told first; an error of `discarding` leaves it where it is. What is no file of
+    /// ours is refused and left alone. The caller holds the account's lock.
     public static func open(path: String, bootIdentity: String, discarding: (RingRest) throws -> Void) throws
         -> RingFile
     {
-        let file: Descriptor
-        do { file = try Descriptor.open(path, O_RDWR | O_NOFOLLOW) } catch {
+        do throws(SystemError) { try PrivateFile.check(path) } catch {
             // Of any other error nobody knows what it hides, and a ring that is replaced takes with it what the node said.
             guard error.code == ENOENT else { throw error }
             return try create(path: path, bootIdentity: bootIdentity)
         }
+        let file = try Descriptor.open(path, O_RDWR | O_NOFOLLOW)
         var status = stat()
         guard fstat(file.raw, &status) == 0 else { throw SystemError.last("fstat", path) }
         if status.st_size == off_t(headerBytes + capacity) {
@@ -48,8 +48,13 @@ public struct RingFile: ~Copyable, Sendable {
             if ring.isRing {
                 if ring.bootIdentity == bootIdentity { return ring }
                 try discarding(RingRest(of: ring))
+                return try create(path: path, bootIdentity: bootIdentity)
             }
         }
+        // A second name for it: a link, unlike a rename, takes nobody's place.
+        let kept = "\(path).unreadable-\(WallClock.microseconds)"
+        guard link(path, kept) == 0 else { throw SystemError.last("link", kept) }
+        try discarding(RingRest(keptAt: kept))
         return try create(path: path, bootIdentity: bootIdentity)
     }
 

@@ -1,5 +1,6 @@
-/// What a ring from an earlier start of the machine holds beyond its tail. Its pages came to the disk each in its own time, if at all, so nothing
-/// of it can be trusted to be what a node said; but where its records still make sense, they tell whether the journal lacks any.
+/// What a ring that is of no use any more holds beyond its tail. The pages of one from an earlier start of the machine came to the disk each in
+/// its own time, if at all, so nothing of it can be trusted to be what a node said; but where its records still make sense, they tell whether the
+/// journal lacks any.
 public struct RingRest: Sendable, Equatable {
     /// The place of one record.
     public struct Place: Sendable, Equatable {
@@ -11,8 +12,16 @@ public struct RingRest: Sendable, Equatable {
 
     /// The records in order; nil when they make no sense.
     public let records: [Place]?
+    /// Where the file is kept that is no ring, or whose head was overwritten; nil: it was a ring.
+    public let keptAt: String?
+
+    init(keptAt path: String) {
+        records = nil
+        keptAt = path
+    }
 
     init(of ring: borrowing RingFile) {
+        keptAt = nil
         let head = ring.head.load()
         var position = ring.tail.load()
         var records: [Place] = []

@@ -105,7 +105,8 @@ extension Supervisor {
             Log.info("host", "started", ["pid": "\(started.pid)", "run": "\(run)", "account": profile.description])
         } catch {
             throw StartRefusal(
-                reason: "spawn_failed", "the host could not be started: \(error)", isPermanent: false)
+                reason: "spawn_failed", "the host could not be started: \(error)",
+                isPermanent: Supervisor.needsAPerson(error))
         }
     }
 

@@ -22,13 +22,19 @@ struct OpenedAccount {
         let journal = try Journal.open(path: prefix.journal, profile: prefix.profile, startingAbove: ceiling)
         self.journal = journal
         var loss: EventBatch?
-        // What a ring holds is of runs that a new journal knows nothing of; else a loss is in the journal before the ring that shows it is gone.
-        let file =
-            journal.isNew
-            ? try RingFile.create(path: prefix.ring, bootIdentity: bootIdentity())
-            : try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity()) {
-                loss = try OpenedAccount.tell(of: $0, journal)
-            }
+        let file: RingFile
+        do {
+            // What a ring holds is of runs that a new journal knows nothing of. Else a loss is in the journal before the ring that shows it
+            // is gone.
+            file =
+                journal.isNew
+                ? try RingFile.create(path: prefix.ring, bootIdentity: bootIdentity())
+                : try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity()) {
+                    loss = try OpenedAccount.tell(of: $0, journal)
+                }
+        } catch let error as SystemError {
+            throw AccountsError(error, prefix.ring)
+        }
         if journal.isNew, ceiling > 0 {
             loss = try OpenedAccount.tellLoss(
                 "the journal was made anew: an earlier one of this name was removed or is lost", nil, journal)
@@ -43,14 +49,18 @@ struct OpenedAccount {
         self.notes = notes
     }
 
-    /// Journals `EventsLost` if the journal lacks something that the ring of an earlier start of the machine held, or may have.
+    /// Journals `EventsLost` if the journal lacks something that the ring held, or may have.
     private static func tell(of rest: RingRest, _ journal: Journal) throws -> EventBatch? {
         let lost = rest.records?.count { RingPosition(run: $0.run, n: $0.n) > journal.ringPosition }
         guard lost != 0 else { return nil }
-        return try tellLoss("the machine went down before the journal took what the node had said", lost, journal)
+        let reason =
+            rest.keptAt.map { "events.ring could not be read; what it held of the node's events is kept at \($0)" }
+            ?? "the machine went down before the journal took what the node had said"
+        return try tellLoss(reason, lost, journal)
     }
 
     private static func tellLoss(_ reason: String, _ count: Int?, _ journal: Journal) throws -> EventBatch {
+        Log.write(.warning, "journal", "events were lost", ["because": reason])
         let payload: JSON = ["reason": .string(reason), "count": count.map { .integer(Int64($0)) } ?? .null]
         var intake = Intake()
         intake.append(

@@ -1,6 +1,7 @@
 import Accounts
 import Glibc
 import HostLink
+import Journal
 import Linux
 import Supervision
 import Wire
@@ -42,8 +43,7 @@ extension Supervisor {
             case .held(.other(let pid)):
                 let holder = pid.map { "process \($0)" } ?? "another process"
                 let message = "account \(profile) is locked by \(holder): end it, or run under another root"
-                Log.write(.error, "accounts", message)
-                return tell(.accountRefused(Fault(reason: "conflict", message: message, isPermanent: false)))
+                return refuseAccount("conflict", message)
             }
             let ceiling = try ground.registry.ceiling(of: profile)
             let opened = try OpenedAccount(prefix: prefix, source: network.host.rawValue, ceiling: ceiling)
@@ -64,8 +64,22 @@ extension Supervisor {
             tell(.accountOpened(lastRun: lastRun))
         } catch {
             accountLock = nil
-            Log.write(.error, "accounts", "the account cannot be opened", ["because": "\(error)"])
-            tell(.accountRefused(Fault(reason: "storage", message: "\(error)", isPermanent: false)))
+            refuseAccount("storage", "\(error)", isPermanent: Supervisor.needsAPerson(error))
+        }
+    }
+
+    /// Where there is no journal to say it in, the log does.
+    private func refuseAccount(_ reason: String, _ message: String, isPermanent: Bool = false) {
+        Log.write(.error, "accounts", "the account cannot be opened", ["because": message])
+        tell(.accountRefused(Fault(reason: reason, message: message, isPermanent: isPermanent)))
+    }
+
+    /// Whether no further try helps: a file is damaged, or is not ours.
+    static func needsAPerson(_ error: any Error) -> Bool {
+        switch error {
+        case let error as JournalError: !error.isRetryable
+        case let error as AccountsError: !error.isRetryable
+        default: false
         }
     }
 

@@ -205,22 +205,26 @@ public final class Socket {
     }
 
     /// All frames of the next message; nil as for `receive`. Frames beyond `frameLimit` are thrown away and
-    /// `isTruncated` says so: libzmq itself limits the size of a frame, not their number.
-    public func receiveMessage(frameLimit: Int = 16, wait: Bool = false) throws(ZeroMQError) -> Message? {
-        guard var frame = try receive(wait: wait) else { return nil }
+    /// `isTruncated` says so: libzmq itself limits the size of a frame, not their number. `source` asks for the
+    /// message's connection as well.
+    public func receiveMessage(
+        frameLimit: Int = 16, wait: Bool = false, source: Bool = false
+    ) throws(ZeroMQError) -> Message? {
+        guard var frame = try receive(wait: wait, source: source) else { return nil }
+        let descriptor = frame.sourceDescriptor
         var frames = [frame.bytes]
         while frame.more && frames.count < frameLimit {
             // libzmq hands a message over whole, so the rest is there.
-            guard let following = try receive() else { return Message(frames: frames, isTruncated: true) }
+            guard let following = try receive() else { break }
             frame = following
             frames.append(frame.bytes)
         }
-        guard frame.more else { return Message(frames: frames) }
+        guard frame.more else { return Message(frames: frames, sourceDescriptor: descriptor) }
         var rest = zmq_msg_t()
         zmq_msg_init(&rest)
         defer { zmq_msg_close(&rest) }
         while try receive(into: &rest, wait: false), zmq_msg_more(&rest) == 1 {}
-        return Message(frames: frames, isTruncated: true)
+        return Message(frames: frames, isTruncated: true, sourceDescriptor: descriptor)
     }
 }
 
@@ -248,11 +252,14 @@ public struct Message: Sendable, Equatable {
     public let frames: [[UInt8]]
     /// Whether it had more frames than were asked for.
     public let isTruncated: Bool
+    /// As for `Frame`.
+    public let sourceDescriptor: Int32?
 
     /// A message of at least one frame.
-    public init(frames: [[UInt8]], isTruncated: Bool = false) {
+    public init(frames: [[UInt8]], isTruncated: Bool = false, sourceDescriptor: Int32? = nil) {
         self.frames = frames
         self.isTruncated = isTruncated
+        self.sourceDescriptor = sourceDescriptor
     }
 }
 

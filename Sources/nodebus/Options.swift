@@ -115,15 +115,24 @@ struct Options {
         }
     }
 
+    /// An endpoint given as an option. Whether anybody is there shows later.
+    private func endpoint(_ option: Option) throws(Failure) -> String? {
+        guard let text = values[option.name] else { return nil }
+        guard ["ipc://", "tcp://"].contains(where: { text.hasPrefix($0) && text.count > $0.count }) else {
+            throw usage("\(option.name) must be like ipc:///run/nodebus/commands.sock, not \(quoted(text))")
+        }
+        return text
+    }
+
     /// Where the supervisor takes commands.
     func commandEndpoint() throws(Failure) -> String {
-        if let endpoint = values[Option.commands.name] { return endpoint }
+        if let endpoint = try endpoint(.commands) { return endpoint }
         return try configuration(withNodes: false).bus.commands[0].description
     }
 
     /// Where the supervisor publishes.
     func eventEndpoint() throws(Failure) -> String {
-        if let endpoint = values[Option.events.name] { return endpoint }
+        if let endpoint = try endpoint(.events) { return endpoint }
         return try configuration(withNodes: false).bus.events[0].description
     }
 }

@@ -66,6 +66,9 @@ class CommandLineTest(BusTest):
         self.refused(2, "watch", "--since", "yesterday")
         self.refused(2, "watch", "--count", "0")
         self.refused(2, "run", "now")
+        for endpoint in ("commands.sock", "ipc://", "http://127.0.0.1:80"):
+            self.assertIn(endpoint, self.refused(2, "status", "--commands", endpoint))
+            self.assertIn(endpoint, self.refused(2, "watch", "--commands", "ipc:///c", "--events", endpoint))
 
     # Without a supervisor
 

@@ -109,8 +109,8 @@ class RebootTest(BusTest):
         bus = self.make_bus(peers=())
         bus.start()
         bus.emit(1000)
-        # NodeStarting, NetworkStarted and NodeReady besides; after these nobody says anything more.
-        wait_for(lambda: bus.status()["head"] == 1003, "the events")
+        # NodeStarting, NetworkStarted, NodeReady and KeyEncrypted besides; after these nobody says anything more.
+        wait_for(lambda: bus.status()["head"] == 1004, "the events")
         return bus
 
     def lost(self, bus):

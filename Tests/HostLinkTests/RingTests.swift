@@ -216,17 +216,34 @@ struct RingFileTests {
         #expect(try #require(rest).records == nil)
     }
 
-    @Test("what is no ring is replaced by one", arguments: ["short", "large"])
-    func noRing(what: String) throws {
+    @Test("a file that is no ring is kept beside the new one, which is made only once that is told")
+    func noRing() throws {
         let world = try World()
         let path = "\(world.directory)/other.ring"
-        let manager = FileManager.default
-        switch what {
-        case "short": _ = manager.createFile(atPath: path, contents: Data("a ring?".utf8))
-        default:
-            _ = manager.createFile(atPath: path, contents: Data(count: RingFile.headerBytes + RingFile.capacity))
+        for content in [Data("a ring?".utf8), Data(count: RingFile.headerBytes + RingFile.capacity)] {
+            try content.write(to: URL(filePath: path))
+            #expect(throws: CancellationError.self) {
+                _ = try World.reader(path, discarded: { _ in throw CancellationError() })
+            }
+            #expect(try Data(contentsOf: URL(filePath: path)) == content)
+            var rest: RingRest?
+            let reader = try World.reader(path) { rest = $0 }
+            let kept = try #require(rest?.keptAt)
+            #expect(try Data(contentsOf: URL(filePath: kept)) == content)
+            #expect(reader.isEmpty)
+            #expect(try World.reader(path).isEmpty)
         }
-        #expect(try open(path).reader.isEmpty)
+    }
+
+    @Test("what is no file is refused and left alone", arguments: ["directory", "fifo"])
+    func noFile(what: String) throws {
+        let world = try World()
+        let path = "\(world.directory)/other.ring"
+        #expect((what == "fifo" ? mkfifo(path, 0o600) : mkdir(path, 0o700)) == 0)
+        var (before, after) = (stat(), stat())
+        #expect(lstat(path, &before) == 0)
+        #expect(throws: SystemError.self) { _ = try World.reader(path) }
+        #expect(lstat(path, &after) == 0 && before.st_ino == after.st_ino)
     }
 
     @Test("a descriptor that is no ring is refused")
