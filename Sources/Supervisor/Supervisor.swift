@@ -37,7 +37,7 @@ public final class Supervisor {
     var killWait: KillWait?
     /// What the host that just ended wrote last to stderr, until NodeExited takes it.
     var lastLines: [String]?
-    var isShuttingDown = false
+    private var shuttingDownSince: Instant?
     var hasEnded = false
     let origin = Instant.now
 
@@ -153,15 +153,18 @@ public final class Supervisor {
         }
     }
 
-    /// Begins to go down; a second time kills the host at once.
+    /// Begins to go down; a second time kills the host at once. Within a second it is the same order told twice: many
+    /// that end a process signal it and then its group, such as timeout(1), and a node has to get its time to stop.
     func shutDown(_ why: String) {
-        if !isShuttingDown {
-            isShuttingDown = true
-            Log.info("supervisor", "shutting down", ["because": why])
-            bus.announce(kind: "ShuttingDown", payload: ["reason": .string(why)])
-            bus.refuse(with: BusError(.shuttingDown, "the supervisor is going down"))
-            endAnyway(after: configuration.supervision.stopTimeout + .seconds(20))
+        if let since = shuttingDownSince {
+            if Instant.now - since >= .seconds(1) { tell(.shutDown) }
+            return
         }
+        shuttingDownSince = .now
+        Log.info("supervisor", "shutting down", ["because": why])
+        bus.announce(kind: "ShuttingDown", payload: ["reason": .string(why)])
+        bus.refuse(with: BusError(.shuttingDown, "the supervisor is going down"))
+        endAnyway(after: configuration.supervision.stopTimeout + .seconds(20))
         tell(.shutDown)
     }
 

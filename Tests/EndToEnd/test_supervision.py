@@ -37,6 +37,15 @@ class OrdersTest(BusTest):
         self.assertEqual([(exit["cause"], exit["exit_code"]) for exit in exits], [("commanded", 0)] * 2)
         self.assertEqual(bus.status()["last_exit"]["cause"], "commanded")
 
+    def test_an_end_that_is_ordered_twice_at_once_is_one_and_leaves_the_node_its_time(self):
+        bus = self.make_bus(faults=[{"call": "fiber_stop", "nth": 1, "do": "slow:500ms"}])
+        bus.start()
+        bus.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: "shutting down" in bus.log(), "the first signal to be taken")
+        bus.process.send_signal(signal.SIGTERM)
+        self.assertEqual(bus.wait_for_exit(), 0)
+        self.assertRegex(bus.log(), r"NodeExited .*exit_code\\\":0")
+
     def test_orders_from_all_sides_at_once_leave_one_node(self):
         bus = self.make_bus()
         bus.start()
