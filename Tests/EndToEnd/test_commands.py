@@ -233,6 +233,7 @@ class CommandsTest(BusTest):
             self.assertIn("parameters", method)
 
     def test_null_is_the_same_as_leaving_a_parameter_out(self):
+        self.bus.wait_for_kind("ChannelReady")
         self.assertEqual(self.bus.call("fiber.list_channels", {"pubkey": None}),
                          self.bus.call("fiber.list_channels"))
 
