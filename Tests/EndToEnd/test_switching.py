@@ -226,7 +226,11 @@ class SwitchTest(BusTest):
         try:
             for _ in range(SWITCHES):
                 bus.wait_for_state("ready")
-                bus.emit(2000)
+                try:
+                    bus.emit(2000)
+                except BusError as error:
+                    # A host that was just killed may still be called ready.
+                    self.assertIn(error.name, ("node_not_running", "outcome_unknown"))
                 target = chance.choice(PROFILES)
                 victim = chance.choice(["host", "supervisor", None, None])
                 mover = threading.Thread(target=self.try_switch, args=(bus, target))
