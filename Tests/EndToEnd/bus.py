@@ -5,6 +5,7 @@ nothing was left: no host, no zombie, no socket file, no string of the native li
 condition until a deadline.
 """
 
+import contextlib
 import json
 import os
 import select
@@ -279,6 +280,25 @@ class Bus:
         """kill -9, and waits until the process is gone."""
         self.process.kill()
         self.process.wait()
+
+    @contextlib.contextmanager
+    def traced(self, *arguments):
+        """strace on all threads of the supervisor while the block runs; a fault that it injects may kill the supervisor at once."""
+        tracer = subprocess.Popen(["strace", "-qq", *arguments, "-p", str(self.process.pid)], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL)
+        status = Path(f"/proc/{self.process.pid}/status")
+        try:
+            wait_for(lambda: self.process.poll() is not None or "TracerPid:\t0" not in status.read_text(), "the tracer")
+            yield
+        finally:
+            tracer.terminate()
+            tracer.wait()
+
+    @contextlib.contextmanager
+    def killed_at(self, call, nth):
+        """The supervisor is killed when a thread of it makes this system call for the nth time while the block runs."""
+        with self.traced("-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={nth}"):
+            yield
 
     def host_pids(self):
         """The hosts that run on this root, whoever their parent is."""

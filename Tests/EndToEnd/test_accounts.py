@@ -423,21 +423,12 @@ class KilledTest(AccountsTest):
 
     def kill_at(self, bus, step, nth, method, params):
         """False when the method has no such step any more."""
-        tracer = subprocess.Popen(
-            ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={step}", "-e", f"inject={step}:signal=KILL:when={nth}",
-             "-p", str(bus.process.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            status = Path(f"/proc/{bus.process.pid}/status")
-            wait_for(lambda: "TracerPid:\t0" not in status.read_text(), "the tracer")
-            with bus.context.socket(zmq.REQ) as socket:
-                socket.linger = 0
-                socket.connect(bus.commands)
-                socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
-                wait_for(lambda: bus.process.poll() is not None or socket.poll(1), "either end")
-                return bus.process.poll() is not None
-        finally:
-            tracer.terminate()
-            tracer.wait()
+        with bus.killed_at(step, nth), bus.context.socket(zmq.REQ) as socket:
+            socket.linger = 0
+            socket.connect(bus.commands)
+            socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode())
+            wait_for(lambda: bus.process.poll() is not None or socket.poll(1), "either end")
+            return bus.process.poll() is not None
 
     def test_of_a_creation(self):
         def check(bus):

@@ -13,11 +13,10 @@ import subprocess
 import threading
 import time
 import unittest
-from pathlib import Path
 
 import zmq
 
-from bus import BOB, CAROL, LONG, PATIENCE, SANITIZED, Bus, BusError, BusTest, is_alive, wait_for, wait_until_gone
+from bus import BOB, CAROL, LONG, PATIENCE, SANITIZED, Bus, BusError, BusTest, wait_for
 
 PROFILES = [("dev", "demo"), ("dev", "second"), ("test", "demo"), ("test", "second")]
 SWITCHES = 200 if LONG and not SANITIZED else 20
@@ -291,20 +290,11 @@ class SwitchTest(BusTest):
         try:
             bus.start()
             bus.call("account.create", {"network": "test", "account": "demo"})
-            tracer = subprocess.Popen(
-                ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=KILL:when={nth}",
-                 "-p", str(bus.process.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-            wait_for(lambda: "TracerPid:\t0" not in Path(f"/proc/{bus.process.pid}/status").read_text(), "the tracer")
-            mover = threading.Thread(target=self.try_switch, args=(bus, ("test", "demo")))
-            mover.start()
-            wait_for(lambda: bus.process.poll() is not None or not mover.is_alive(), "either end")
-            if bus.process.poll() is None:
-                wait_for(lambda: bus.process.poll() is not None or (bus.status_or_none() or {}).get("state") == "ready", "an end")
-            was_killed = bus.process.poll() is not None
-            mover.join()
-            tracer.terminate()
-            tracer.wait()
-            tracer.stderr.close()
+            with bus.killed_at(call, nth):
+                self.try_switch(bus, ("test", "demo"))
+                if bus.process.poll() is None:
+                    wait_for(lambda: bus.process.poll() is not None or (bus.status_or_none() or {}).get("state") == "ready", "an end")
+                was_killed = bus.process.poll() is not None
             if not was_killed:
                 return False
             stated = bus.chosen()
@@ -321,16 +311,11 @@ class SwitchTest(BusTest):
         bus = self.make_switching_bus()
         traces = bus.directory / "traces"
         traces.mkdir()
-        tracer = subprocess.Popen(
-            ["strace", "-ff", "-qq", "-s", "300", "-o", traces / "t", "-e", "trace=%file,clone,clone3,vfork,fork", "-p",
-             str(bus.process.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        wait_for(lambda: "TracerPid:\t0" not in Path(f"/proc/{bus.process.pid}/status").read_text(), "the tracer")
-        for network, account in [("test", "demo"), ("dev", "second")]:
-            bus.switch(network, account)
-            bus.call("fiber.new_invoice", {"amount": "1 CKB"})
-        bus.switch("test", "second")
-        tracer.terminate()
-        tracer.wait()
+        with bus.traced("-ff", "-s", "300", "-o", traces / "t", "-e", "trace=%file,clone,clone3,vfork,fork"):
+            for network, account in [("test", "demo"), ("dev", "second")]:
+                bus.switch(network, account)
+                bus.call("fiber.new_invoice", {"amount": "1 CKB"})
+            bus.switch("test", "second")
         files = {path.name.removeprefix("t."): path.read_text(errors="replace") for path in traces.iterdir()}
         hosts = 0
         for first, text in files.items():
