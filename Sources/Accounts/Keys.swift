@@ -12,17 +12,18 @@ public struct Keys: Sendable {
     public static let passphraseLimit = 1024
 
     private static let passphraseFile = "passphrase"
-    private static let keyFile = "key"
+    static let keyFile = "key"
+    /// What the key is called that another one has replaced.
+    static var keptName: String { "\(keyFile).replaced-\(WallClock.microseconds)" }
 
     /// Makes a random passphrase and a random key (64 hex digits, which the node encrypts on its first read) for an account of a simulated
     /// network, both mode 0600; what is there is kept. False when both were there. A key without its passphrase is refused: with another one
     /// it would be lost.
     @discardableResult
     public func createDemo() throws(AccountsError) -> Bool {
-        var notes: [String] = []
-        let account = try prefix.open(create: false, &notes)
+        let account = try account()
         let directory = try open(create: true)
-        let hasKey = directory.holds(Keys.keyFile)
+        let hasKey = directory.holds(Keys.keyFile) || account.holds(Keys.copyFile)
         let hasPassphrase = account.holds(Keys.passphraseFile)
         guard hasPassphrase || !hasKey else {
             throw AccountsError(
@@ -37,8 +38,7 @@ public struct Keys: Sendable {
 
     /// The passphrase in the account's own file `passphrase`, without a line end; nil when there is no such file.
     public func passphrase() throws(AccountsError) -> [UInt8]? {
-        var notes: [String] = []
-        let account = try prefix.open(create: false, &notes)
+        let account = try account()
         guard account.holds(Keys.passphraseFile) else { return nil }
         let path = "\(account.path)/\(Keys.passphraseFile)"
         let file = try account.file(Keys.passphraseFile, O_RDONLY)
@@ -71,48 +71,64 @@ public struct Keys: Sendable {
             guard error.code == .missing else { throw error }
             return .missing
         }
-        let path = "\(directory.path)/\(Keys.keyFile)"
-        guard let size = try directory.size(of: Keys.keyFile) else { return .missing }
-        if withoutReading {
-            return size == KeyState.encryptedBytes
-                ? .encrypted : (64...66).contains(size) ? .plaintext : .damaged("it has \(size) bytes")
+        guard withoutReading else {
+            guard let bytes = try read(Keys.keyFile, in: directory) else { return .missing }
+            return KeyState(reading: bytes)
         }
-        let file = try directory.file(Keys.keyFile, O_RDONLY)
-        do { return KeyState(reading: try file.readAll(limit: 4096)) } catch { throw AccountsError(error, path) }
+        guard let size = try directory.size(of: Keys.keyFile) else { return .missing }
+        return size == KeyState.encryptedBytes
+            ? .encrypted : (64...66).contains(size) ? .plaintext : .damaged("it has \(size) bytes")
     }
 
-    /// Writes a key, plaintext, for the node to encrypt on its first start: whole or not at all, mode 0600. A key that is there already is
-    /// refused with `exists`, unless `replacing`; then an encrypted one is kept beside it, since it may be the only way to money, and its path
-    /// is answered. A plaintext one is not kept. The caller holds the account's lock or knows that no node runs.
+    /// Writes a key, plaintext, for the node to encrypt on its first start: whole or not at all, mode 0600. A key that is there already, or the
+    /// copy of one, is refused with `exists`, unless `replacing`; then an encrypted one is kept beside it, since it may be the only way to
+    /// money, and its path is answered. A plaintext one and a copy are not kept. The caller holds the account's lock or knows that no node runs.
     public func importKey(_ key: FundingKey, replacing: Bool) throws(AccountsError) -> String? {
+        let account = try account()
         let old = try state()
+        let hasCopy = account.holds(Keys.copyFile)
         let directory = try open(create: true)
-        guard old != .missing else {
+        guard old != .missing || hasCopy else {
             try directory.write(new: Keys.keyFile, key.digits)
             return nil
         }
         guard replacing else {
             throw AccountsError(
-                .exists, "the account has a key already (\(old.word))", "\(directory.path)/\(Keys.keyFile)",
+                .exists, "the account has a key already (\(old == .missing ? "a copy of it" : old.word))",
+                "\(directory.path)/\(Keys.keyFile)",
                 hint: "with replace it makes room for the new one; make sure that nothing depends on it")
         }
-        let isKept = old != .plaintext
-        let kept = "\(Keys.keyFile).replaced-\(WallClock.microseconds)"
-        try directory.replace(Keys.keyFile, with: key.digits, keeping: isKept ? kept : nil)
-        return isKept ? "\(directory.path)/\(kept)" : nil
+        let kept = old == .plaintext || old == .missing ? nil : Keys.keptName
+        try directory.replace(Keys.keyFile, with: key.digits, keeping: kept)
+        // Last: beside the new key it does no harm, and the old one must not lose it to an import that was cut short.
+        if hasCopy { try account.deleteTree(Keys.copyFile) }
+        return kept.map { "\(directory.path)/\($0)" }
     }
 
-    /// Removes what an import that was cut short has left: a plaintext key that nobody looks for. Before a host is started.
+    /// Removes what a process that was cut short has left: a plaintext key that nobody looks for. Before a host is started.
     public func tidy() throws(AccountsError) {
+        try account().remove(PrivateDirectory.unfinished(Keys.copyFile))
         do { try open(create: false).remove(PrivateDirectory.unfinished(Keys.keyFile)) } catch {
             guard error.code == .missing else { throw error }
         }
     }
 
-    private func open(create: Bool) throws(AccountsError) -> PrivateDirectory {
+    func account() throws(AccountsError) -> PrivateDirectory {
         var notes: [String] = []
-        let node = try prefix.open(create: false, &notes).child("node", create: create, &notes)
-        return try node.child("ckb", create: create, &notes)
+        return try prefix.open(create: false, &notes)
+    }
+
+    /// The directory of the key.
+    func open(create: Bool) throws(AccountsError) -> PrivateDirectory {
+        var notes: [String] = []
+        return try account().child("node", create: create, &notes).child("ckb", create: create, &notes)
+    }
+
+    /// What a file holds that may hold a key; nil: there is none.
+    func read(_ name: String, in directory: borrowing PrivateDirectory) throws(AccountsError) -> [UInt8]? {
+        guard try directory.size(of: name) != nil else { return nil }
+        let file = try directory.file(name, O_RDONLY)
+        do { return try file.readAll(limit: 4096) } catch { throw AccountsError(error, "\(directory.path)/\(name)") }
     }
 
     /// 32 bytes of the system's random source as 64 hex digits.

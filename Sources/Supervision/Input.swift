@@ -32,6 +32,8 @@ public enum Input: Sendable, Equatable {
     case hostReady
     /// The host says that it gives up, and will end.
     case hostFatal(Fault)
+    /// The host gives up, and will end, since its node refused a key; another one stands in its place now.
+    case keyRefused(Fault)
     /// The host broke the rules of the link: it is to be ended.
     case hostBroke(String)
     /// The host has ended and was reaped.

@@ -86,6 +86,7 @@ public struct Machine: Sendable, Equatable {
         case .spawnFailed(let fault): return spawnFailed(fault, now)
         case .hostReady: return hostReady(now)
         case .hostFatal(let fault): return hostFatal(fault, now)
+        case .keyRefused(let fault): return keyRefused(fault, now)
         case .hostBroke(let what):
             return kill(.crash, detail: Fault(reason: "link_broken", message: what, isPermanent: false), now)
         case .hostExited(let end): return hostExited(end, now)
@@ -187,6 +188,14 @@ public struct Machine: Sendable, Equatable {
         case .stopped, .starting(.openingAccount), .starting(.recording), .closing, .backingOff, .failed, .ended:
             return []
         }
+    }
+
+    /// Whatever waits for this start waits for the next one.
+    private mutating func keyRefused(_ fault: Fault, _ now: Time) -> [Effect] {
+        guard case .starting(.waiting(var host)) = state else { return hostFatal(fault, now) }
+        host.fatal = fault
+        state = .stopping(host, State.Ending(cause: .crash, next: .again, isKilled: false))
+        return [.disarm(.start), .arm(.stop, at: now + settings.stopTimeout)]
     }
 
     private func callSlow(_ method: String) -> [Effect] {

@@ -51,6 +51,9 @@ extension Machine {
         case .retry:
             let fault = host.fatal ?? Fault(reason: "crash", message: "the host ended by itself", isPermanent: false)
             return effects + retry(after: fault, now)
+        case .again:
+            restarts += 1
+            return effects + beginStart(now)
         case .stop: return effects + becomeStopped()
         case .start:
             history.forget()

@@ -63,6 +63,8 @@ public enum State: Sendable, Equatable {
         case stop
         /// Another start, at once: somebody asked for a restart.
         case start
+        /// Another start, at once: the key that its node refused has been put right.
+        case again
         /// Another start as the restart policy allows: it had to be killed.
         case retry
         /// Room for another profile: the account is closed.

@@ -57,14 +57,20 @@ extension Supervisor {
         }
     }
 
-    /// What the account's key is, when a node can start with it.
+    /// What the account's key is, when a node can start with it. There is a copy of it then, if the node will encrypt it.
     private func startableKey(_ keys: Keys) throws(StartRefusal) -> KeyState {
-        let state: KeyState
+        let found: (key: KeyState, copy: KeyState)
         do {
             try keys.tidy()
-            state = try keys.state()
+            found = (try keys.state(), try keys.copyState())
         } catch {
             throw StartRefusal(reason: "key_unreadable", "the account's key cannot be read: \(error)")
+        }
+        let state: KeyState
+        do { state = try secureKey(keys, found.key, found.copy) } catch {
+            throw StartRefusal(
+                reason: "storage", "the account's key cannot be kept safe from a start that is cut short: \(error)",
+                isPermanent: Supervisor.needsAPerson(error))
         }
         let path = "\(prefix.node)/ckb/key"
         let command = "nodebus account import-key \(profile)"

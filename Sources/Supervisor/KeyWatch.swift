@@ -4,7 +4,8 @@ import Linux
 import Supervision
 import Wire
 
-/// The node encrypts a plaintext key where it stands, not atomically: whoever kills it at that moment can destroy the key.
+/// The node encrypts a plaintext key where it stands, not atomically: whoever kills it at that moment can destroy the key. We do not kill it
+/// then, and have a copy for when somebody else does (`KeyCopyStep`).
 extension Supervisor {
     /// How long a kill waits for it. The encryption takes seconds (scrypt), a start that hangs for ever.
     private static let keyPatience = Duration.seconds(10)
@@ -59,13 +60,56 @@ extension Supervisor {
         }
     }
 
-    /// Publishes what a node that has started has made of its key.
+    /// Makes the copy of a key that the node will encrypt, or puts the key back that an earlier start has destroyed; answers what the key is then.
+    func secureKey(_ keys: Keys, _ key: KeyState, _ copy: KeyState) throws(AccountsError) -> KeyState {
+        switch KeyCopyStep(.start, key: key, copy: copy) {
+        case .keep: try keys.keepCopy()
+        case .restore:
+            try restoreKey(keys, "is \(key.word)")
+            return .plaintext
+        case .nothing, .forget: break
+        }
+        return key
+    }
+
+    /// Takes it that a host gives up; whether the key that its node refused could be put back. A node that encrypted the key itself and then
+    /// refused it would only do so again.
+    func takeRefusedKey(_ fault: Fault) -> Bool {
+        guard ["passphrase_wrong", "key_invalid"].contains(fault.reason), let host, !host.keyWasPlain else {
+            return false
+        }
+        let keys = Keys(prefix)
+        do {
+            let step = KeyCopyStep(.refused, key: try keys.state(), copy: try keys.copyState())
+            guard step == .restore else { return false }
+            try restoreKey(keys, "was refused by the node")
+            return true
+        } catch {
+            Log.write(.error, "node", "the key that the node refused cannot be put back: \(error)")
+            return false
+        }
+    }
+
+    private func restoreKey(_ keys: Keys, _ fate: String) throws(AccountsError) {
+        let kept = try keys.restoreCopy()
+        let message =
+            "the key at \(prefix.node)/ckb/key \(fate); the copy from before the node encrypted it is in its place again"
+            + (kept.map { ", and what stood there is kept at \($0)" } ?? "")
+        note("KeyRestored", .warning, message, machine.run)
+    }
+
+    /// Publishes what a node that has started has made of its key, and deletes the copy that is not needed any more.
     func tellKey(_ run: Int64) {
         let path = "\(prefix.node)/ckb/key"
+        let keys = Keys(prefix)
         do {
-            switch try Keys(prefix).state() {
+            let state = try keys.state()
+            let step = KeyCopyStep(.ready, key: state, copy: try keys.copyState())
+            if step == .forget { try keys.forgetCopy() }
+            switch state {
             case .encrypted:
-                guard host?.keyWasPlain ?? false else { return }
+                // With a copy, it was encrypted by a start that did not come so far as to say so.
+                guard step == .forget || host?.keyWasPlain ?? false else { return }
                 let message =
                     "the node has encrypted the key at \(path); it is worth nothing without the passphrase, so keep both"
                 note("KeyEncrypted", .info, message, run)

@@ -132,7 +132,8 @@ extension Supervisor {
             sendNextCall()
         case .fatal(let fatal):
             Log.write(.error, "host", fatal.message, ["reason": fatal.reason])
-            tell(.hostFatal(Fault(reason: fatal.reason, message: fatal.message, isPermanent: fatal.isPermanent)))
+            let fault = Fault(reason: fatal.reason, message: fatal.message, isPermanent: fatal.isPermanent)
+            tell(takeRefusedKey(fault) ? .keyRefused(fault) : .hostFatal(fault))
         }
     }
 

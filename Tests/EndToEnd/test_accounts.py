@@ -28,6 +28,7 @@ ALICE = {"network": "dev", "account": "alice"}
 DEMO = {"network": "dev", "account": "demo"}
 PLAIN = 64
 ENCRYPTED = 77
+MASK = 2 ** 64 - 1
 NAMES = ["..", ".", "../alice", "a/b", "/alice", "al\0ice", "a" * 300, "🦊", "Alice", "al ice", "", "bus", "supervisor",
          "-alice", ".removed", "alice\n", "ａlice"]
 
@@ -616,6 +617,162 @@ class KeysTest(AccountsTest):
         self.assertEqual((bus.profile / "node/ckb/key").stat().st_size, PLAIN)
 
 
+class KeyCopyTest(AccountsTest):
+    """The copy of a plaintext key, for a node that is killed while it encrypts the key where it stands."""
+
+    def paths(self, bus):
+        return bus.profile / "node/ckb/key", bus.profile / "key.before-encryption"
+
+    def killed_in_its_start(self, when, **options):
+        """A bus whose host and supervisor were killed in the first start, before or after the encryption, and the key."""
+        bus = self.make_bus(faults=[{"call": "fiber_start", "nth": 1, "when": when, "do": "hang"}], **options)
+        bus.spawn()
+        key, copy = self.paths(bus)
+        size = {"before": PLAIN, "after": ENCRYPTED}[when]
+        wait_for(lambda: bus.host_pids() and key.stat().st_size == size, "the start")
+        digits = copy.read_text()
+        self.assertRegex(digits, "^[0-9a-f]{64}$")
+        self.assertEqual(stat.S_IMODE(copy.stat().st_mode), 0o600)
+        bus.kill_supervisor()
+        for pid in bus.host_pids():
+            os.kill(pid, signal.SIGKILL)
+        wait_for(lambda: not bus.host_pids(), "the end of the host")
+        bus.write_node_config()
+        return bus, digits
+
+    def assert_settled(self, bus, digits, restored):
+        """The node is ready with this key, and nothing else of it is left."""
+        self.assertEqual(bus.wait_for_ready()["account"], "demo")
+        bus.wait_for_kind("KeyEncrypted")
+        key, copy = self.paths(bus)
+        self.assertEqual(decrypted(key, bus.profile / "passphrase"), digits)
+        self.assertFalse(copy.exists())
+        self.assertEqual(len(bus.read_kinds("KeyRestored")), restored)
+        self.assertEqual(bus.read_kinds("NodeFailed", "NodeRestartScheduled"), [])
+        for path in bus.profile.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(digits.encode(), path.read_bytes(), path)
+
+    def test_a_torn_key_comes_back(self):
+        for torn in [b"", b"s" + os.urandom(9), b"\0" * 77, b"s" + os.urandom(76), None]:
+            with self.subTest(torn=torn):
+                bus, digits = self.killed_in_its_start("before")
+                key, _ = self.paths(bus)
+                if torn is None:
+                    key.unlink()
+                else:
+                    key.write_bytes(torn)
+                bus.start()
+                self.assert_settled(bus, digits, restored=1)
+                said = bus.read_kinds("KeyRestored")[0].payload["message"]
+                kept = list(key.parent.glob("key.replaced-*"))
+                if torn is not None:
+                    self.assertEqual([path.read_bytes() for path in kept], [torn])
+                    self.assertIn(str(kept[0]), said)
+                self.assertRegex(bus.log(), "warning node: KeyRestored")
+                kinds = [event.kind for event in bus.read_all() if event.source == "supervisor"][1:]
+                # As long as a whole one, it is the node that tells.
+                tried = ["NodeStarting", "KeyRestored", "NodeExited", "NodeStarting"]
+                known = ["NodeStarting", "KeyRestored"]
+                self.assertEqual(kinds, ["NodeExited", *(tried if torn and len(torn) == ENCRYPTED else known),
+                                         "NodeReady", "KeyEncrypted"])
+                bus.call("node.restart")
+                self.assertEqual(len(bus.read_kinds("KeyRestored", "KeyEncrypted")), 2, "told once")
+
+    def test_a_whole_key_is_kept(self):
+        bus, digits = self.killed_in_its_start("after")
+        key, copy = self.paths(bus)
+        content = key.read_bytes()
+        self.assertTrue(copy.exists())
+        bus.start()
+        self.assert_settled(bus, digits, restored=0)
+        self.assertEqual(key.read_bytes(), content)
+
+    def test_a_start_cut_short_before_the_encryption_is_made_again(self):
+        bus, digits = self.killed_in_its_start("before")
+        bus.start()
+        self.assert_settled(bus, digits, restored=0)
+
+    def test_a_damaged_key_without_a_copy_is_left_as_it_is(self):
+        bus, _ = self.killed_in_its_start("after")
+        key, copy = self.paths(bus)
+        copy.unlink()
+        for torn, reason in [(os.urandom(77), "passphrase_wrong"), (b"", "key_damaged")]:
+            key.write_bytes(torn)
+            if bus.process.poll() is None:
+                self.assert_error(-32001, "node_not_running", bus.call, "node.start")
+            else:
+                bus.spawn()
+            bus.wait_for_failure(reason)
+            self.assertEqual(bus.wait_for_kind("NodeFailed")[-1].payload["reason"], reason)
+            self.assertEqual(key.read_bytes(), torn)
+            self.assertEqual([path.name for path in key.parent.iterdir()], ["key"])
+            self.assertFalse(copy.exists())
+        self.assertEqual(bus.read_kinds("KeyRestored", "NodeRestartScheduled"), [])
+
+    def test_a_key_is_put_back_once_however_the_next_start_fails(self):
+        bus, digits = self.killed_in_its_start("before", restart={"limit": 2, "then_every": "0s"})
+        key, copy = self.paths(bus)
+        key.write_bytes(os.urandom(77))
+        bus.write_node_config(faults=[{"call": "fiber_start", "nth": 1, "when": "after", "do": "status:3"}])
+        bus.spawn()
+        bus.wait_for_failure("start_failed")
+        self.assertEqual(len(bus.read_kinds("KeyRestored")), 1)
+        self.assertEqual(copy.read_text(), digits, "no node was ready yet")
+        bus.write_node_config()
+        self.assertEqual(bus.call("node.start")["state"], "ready")
+        self.assertEqual(decrypted(key, bus.profile / "passphrase"), digits)
+        wait_for(lambda: not copy.exists(), "the end of the copy")
+
+    def test_a_switch_goes_on_past_a_torn_key(self):
+        bus = self.bus_with_alice()
+        key, copy = bus.alice / "node/ckb/key", bus.alice / "key.before-encryption"
+        shutil.copy(key, copy)
+        digits = key.read_text()
+        key.write_bytes(os.urandom(77))
+        self.assertEqual(bus.switch(ALICE)["state"], "ready")
+        self.assertEqual(decrypted(key, bus.alice / "passphrase"), digits)
+        wait_for(lambda: not copy.exists(), "the end of the copy")
+
+    def test_an_import_deletes_the_copy_and_a_removal_takes_it_along(self):
+        bus = self.bus_with_alice()
+        key, copy = bus.alice / "node/ckb/key", bus.alice / "key.before-encryption"
+        copy.write_text("ab" * 32)
+        key.unlink()
+        error = self.assert_error(-32013, "conflict", bus.call, "account.import_key", {**ALICE, "key": KEY})
+        self.assertNotIn("abab", error.message)
+        bus.call("account.import_key", {**ALICE, "key": KEY, "replace": True})
+        self.assertEqual((key.read_text(), copy.exists()), (KEY, False))
+        copy.symlink_to(bus.directory / "target")
+        (bus.directory / "target").write_text("ab" * 32)
+        error = self.assert_error(-32016, "switch_failed", bus.switch, ALICE)
+        self.assertEqual(error.data["reason"], "key_unreadable")
+        self.assertEqual((key.read_text(), (bus.directory / "target").read_text()), (KEY, "ab" * 32))
+        copy.unlink()
+        copy.write_text("ab" * 32)
+        moved = Path(bus.call("account.remove", ALICE)["moved_to"])
+        self.assertEqual((moved / copy.name).read_text(), "ab" * 32)
+        self.assertFalse(copy.exists())
+
+
+def decrypted(path, passphrase):
+    """The key in a file that the simulated node has made, which protects nothing, as hex digits."""
+    def digest(*parts):
+        lanes = b""
+        for lane in range(4):
+            state = 0xcbf29ce484222325 ^ (lane * 0x9e3779b97f4a7c15 & MASK)
+            for byte in b"".join(len(part).to_bytes(8, "little") + part for part in parts):
+                state = (state ^ byte) * 0x100000001b3 & MASK
+            state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9 & MASK
+            state = (state ^ state >> 27) * 0x94d049bb133111eb & MASK
+            lanes += (state ^ state >> 31).to_bytes(8, "big")
+        return lanes
+    content = path.read_bytes()
+    assert content[:1] == b"s" and len(content) == ENCRYPTED, content
+    pad = digest(content[1:29], passphrase.read_bytes())
+    return bytes(masked ^ each for masked, each in zip(content[29:61], pad)).hex()
+
+
 class PassphraseTest(AccountsTest):
     """Sources of passphrases named in the configuration."""
 
@@ -734,7 +891,7 @@ class CanaryTest(AccountsTest):
                        {**ALICE, "key": self.KEY, "replace": self.KEY}, {"network": "dev", "account": "none", "key": self.KEY}]:
             replies.append(bus.ask("account.import_key", params))
         preimage = "be" * 8 + self.KEY[:48]
-        bus.switch(ALICE)
+        self.assert_key_lies_in_its_copy_until_ready(bus)
         status = bus.status()
         replies.append(bus.ask("fiber.new_invoice", {"amount": "5", "payment_preimage": preimage + "zz"}))
         replies.append(bus.ask("fiber.new_invoice", {"amount": "5", "payment_preimage": preimage, "currency": "Fibt"}))
@@ -768,6 +925,24 @@ class CanaryTest(AccountsTest):
                     self.assertIn(secret, content)
                 else:
                     self.assertNotIn(secret, content, place)
+
+
+    def assert_key_lies_in_its_copy_until_ready(self, bus):
+        """Switches to alice, whose node has encrypted its key long before it is ready."""
+        bus.write_node_config(faults=[{"call": "fiber_start", "nth": 1, "when": "after", "do": f"slow:{2 * SLOWER}s"}])
+        copy = bus.alice / "key.before-encryption"
+        with bus.context.socket(zmq.REQ) as socket:
+            socket.linger = 0
+            socket.connect(bus.commands)
+            socket.send_json({"jsonrpc": "2.0", "id": 1, "method": "bus.switch", "params": ALICE})
+            wait_for(lambda: (bus.alice / "node/ckb/key").stat().st_size == ENCRYPTED, "the encryption")
+            found = [path for path in bus.directory.rglob("*") if path.is_file()
+                     and (self.KEY.encode() in path.read_bytes() or bytes.fromhex(self.KEY) in path.read_bytes())]
+            self.assertEqual(found, [copy])
+            self.assertTrue(socket.poll(int(PATIENCE * 1000)))
+            self.assertEqual(socket.recv_json()["result"]["state"], "ready")
+        wait_for(lambda: not copy.exists(), "the end of the copy")
+        bus.write_node_config()
 
 
 class CommandLineTest(AccountsTest):

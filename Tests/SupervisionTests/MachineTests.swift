@@ -164,6 +164,41 @@ func restartsAndGivesUp() {
         })
 }
 
+@Test("a key that was refused and put right is started with again at once, also within a switch") func refusedKey() {
+    let fault = Fault(reason: "passphrase_wrong", message: "no key", isPermanent: true)
+    var story = Story.ready()
+    story.tell(.switchTo(bob, onFailure: .rollback, id: 9))
+    story.tell(.planStored)
+    story.tell(.hostExited(.exited(0)))
+    story.tell(.accountClosed)
+    story.tell(.planStored)
+    story.tell(.accountOpened(lastRun: 0))
+    story.tell(.startRecorded)
+    story.tell(.spawned(pid: 101))
+    story.tell(.keyRefused(fault))
+    story.done = []
+    let ended = story.tell(.hostExited(.exited(40)))
+    #expect(ended.contains(.recordStart(run: 2, attempt: 0)))
+    #expect(story.kinds == ["NodeExited"])
+    // Refused again it has failed, and the switch goes back.
+    story.tell(.startRecorded)
+    story.tell(.spawned(pid: 102))
+    story.tell(.hostFatal(fault))
+    #expect(story.tell(.hostExited(.exited(40))).contains(.closeAccount))
+}
+
+@Test("a stop while a refused key is put right is a stop") func stopAtRefusedKey() {
+    var story = Story()
+    story.tell(.request(.start, id: 1))
+    story.tell(.accountOpened(lastRun: 0))
+    story.tell(.startRecorded)
+    story.tell(.spawned(pid: 100))
+    story.tell(.keyRefused(Fault(reason: "key_invalid", message: "no key", isPermanent: true)))
+    story.tell(.request(.stop, id: 2))
+    story.tell(.hostExited(.exited(40)))
+    #expect(story.machine.state == .stopped)
+}
+
 @Test("an orphan is waited for, then killed") func orphan() {
     var story = Story()
     story.tell(.request(.start, id: 1))

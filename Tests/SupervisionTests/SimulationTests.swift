@@ -134,7 +134,7 @@ private struct World {
             // As the supervisor does: a record of a start that was given up is not told.
             if case .starting(.recording(run: run)) = machine.state { tell(.startRecorded) }
         case 9 where hostIsAlive: tell(.hostReady)
-        case 10 where hostIsAlive: tell(.hostFatal(fault))
+        case 10 where hostIsAlive: tell(Bool.random(using: &random) ? .hostFatal(fault) : .keyRefused(fault))
         case 11 where hostIsAlive:
             hostIsAlive = false
             tell(.hostExited(Bool.random(using: &random) ? .exited(1) : .signalled(9)))
