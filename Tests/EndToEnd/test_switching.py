@@ -243,9 +243,10 @@ class SwitchTest(BusTest):
                 mover = threading.Thread(target=self.try_switch, args=(bus, target))
                 mover.start()
                 time.sleep(chance.random() * 0.15)
+                killed = None
                 if victim == "host":
-                    for pid in bus.host_pids():
-                        os.kill(pid, 9)
+                    for killed in bus.host_pids():
+                        os.kill(killed, 9)
                 elif victim == "supervisor":
                     bus.kill_supervisor()
                     stated = bus.chosen()
@@ -254,7 +255,8 @@ class SwitchTest(BusTest):
                     status = bus.wait_for_state("ready")
                     self.assertEqual(f"{status['network']}/{status['account']}", stated)
                 mover.join(PATIENCE)
-                bus.wait_for_state("ready")
+                # Not the one whose end the supervisor has not seen yet.
+                bus.wait_for_ready(other_than=killed)
         finally:
             over.set()
             watcher.join()
