@@ -16,8 +16,6 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
     case endpoint = 12
     /// Another supervisor holds the root.
     case rootLocked = 20
-    /// Another process holds the account.
-    case accountLocked = 21
     /// The disk does not take it, or what is on it cannot be read.
     case storage = 30
     /// The node host cannot be started.
@@ -34,7 +32,6 @@ public enum ExitCode: Int32, Sendable, CaseIterable {
         case .configurationFaulty: "configuration: the file has faults"
         case .endpoint: "configuration: an endpoint cannot be listened on"
         case .rootLocked: "locks: another supervisor holds the root"
-        case .accountLocked: "locks: another process holds the account"
         case .storage: "storage: the disk does not take it, or what it holds cannot be read"
         case .host: "host: the node host cannot be started"
         }

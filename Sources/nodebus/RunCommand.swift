@@ -16,7 +16,7 @@ extension Command {
               nodebus run --config /etc/nodebus/nodebus.yml
             """,
         exitCodes: [
-            .done, .configurationUnreadable, .configurationFaulty, .endpoint, .rootLocked, .accountLocked, .storage,
+            .done, .configurationUnreadable, .configurationFaulty, .endpoint, .rootLocked, .storage,
             .host,
         ]
     ) { (options: Options) throws(Failure) -> ExitCode in
