@@ -102,7 +102,7 @@ import Wire
     @Test("one that a process holds is not removed") func held() throws {
         let lock = try lock()
         try life.create(alice, isSimulated: true)
-        let holder = try Helper(
+        let holder = try OtherProcess(
             "f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); say('held'); s.recv(1)",
             [try lockFile()])
         #expect(try holder.line() == "held")

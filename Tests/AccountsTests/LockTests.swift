@@ -57,21 +57,21 @@ private let losesHost = """
 
     @Test("the holder is named whatever the file says") func rootLockElsewhere() throws {
         let root = try scratch.root()
-        let helper = try Helper(takesLock, [root.lockFile])
-        #expect(try helper.line() == "held")
-        let pid = helper.process.pid
+        let other = try OtherProcess(takesLock, [root.lockFile])
+        #expect(try other.line() == "held")
+        let pid = other.process.pid
         let error = #expect(throws: AccountsError.self) { _ = try RootLock.take(root) }
         #expect(error?.holder == pid)
         #expect(error?.message == "process \(pid) holds this root's lock")
-        try helper.end()
+        try other.end()
         _ = try RootLock.take(root)
     }
 
     @Test("a lock whose holder is about to be gone is waited for") func dying() throws {
         let prefix = try scratch.prefix()
         for path in [prefix.root.lockFile, prefix.lockFile] {
-            let helper = try Helper(holdsLockForAMoment, [path])
-            #expect(try helper.line() == "held")
+            let other = try OtherProcess(holdsLockForAMoment, [path])
+            #expect(try other.line() == "held")
             let root = try RootLock.take(prefix.root)
             #expect(try attempt(prefix, root) == nil)
         }
@@ -88,21 +88,21 @@ private let losesHost = """
     @Test("an account's lock notes supervisor and host, and a host that inherits it keeps it") func inherited() throws {
         let prefix = try scratch.prefix()
         let root = try RootLock.take(prefix.root)
-        let helper: Helper
+        let other: OtherProcess
         switch try AccountLock.tryTake(prefix, under: root) {
         case .held(let holder):
             Issue.record("held by \(holder)")
             return
         case .taken(let lock):
-            helper = try Helper("say('up'); s.recv(1)", [], inheriting: [lock.descriptor])
-            #expect(try helper.line() == "up")
-            try lock.record(host: helper.process.pid)
+            other = try OtherProcess("say('up'); s.recv(1)", [], inheriting: [lock.descriptor])
+            #expect(try other.line() == "up")
+            try lock.record(host: other.process.pid)
             let text = try String(contentsOfFile: prefix.lockFile, encoding: .utf8)
-            #expect(text == "{\"supervisor\":\(getpid()),\"host\":\(helper.process.pid)}\n")
+            #expect(text == "{\"supervisor\":\(getpid()),\"host\":\(other.process.pid)}\n")
         }
         // Ours is closed now; the host has it still, and as our own child it is no orphan.
-        #expect(try attempt(prefix, root) == .other(helper.process.pid))
-        try helper.end()
+        #expect(try attempt(prefix, root) == .other(other.process.pid))
+        try other.end()
         #expect(try attempt(prefix, root) == nil)
     }
 
@@ -110,10 +110,10 @@ private let losesHost = """
     func orphan(how: String) throws {
         let prefix = try scratch.prefix()
         let root = try RootLock.take(prefix.root)
-        let helper = try Helper(losesHost, [prefix.lockFile, how, "/opt/nodebus-fiber"])
-        let host = try #require(Int32(try helper.line()))
+        let other = try OtherProcess(losesHost, [prefix.lockFile, how, "/opt/nodebus-fiber"])
+        let host = try #require(Int32(try other.line()))
         defer { kill(host, SIGKILL) }
-        try helper.end()
+        try other.end()
         #expect(try attempt(prefix, root) == .orphan(host))
         // The way a supervisor goes on: ends it, waits, takes the lock.
         guard let process = ForeignProcess(pid: host) else {
@@ -133,10 +133,10 @@ private let losesHost = """
         let prefix = try scratch.prefix()
         let root = try RootLock.take(prefix.root)
         // As after `exec 9>.lock; flock 9`: the process that took the lock is gone, as a supervisor would be.
-        let helper = try Helper(losesHost, [prefix.lockFile, how, "sh"])
-        let shell = try #require(Int32(try helper.line()))
+        let other = try OtherProcess(losesHost, [prefix.lockFile, how, "sh"])
+        let shell = try #require(Int32(try other.line()))
         defer { kill(shell, SIGKILL) }
-        try helper.end()
+        try other.end()
         #expect(try attempt(prefix, root) == .other(shell))
         #expect(!AccountLock.isOrphan(shell, of: prefix))
     }
@@ -150,10 +150,10 @@ private let losesHost = """
         let prefix = try scratch.prefix()
         let root = try RootLock.take(prefix.root)
         try put(prefix.lockFile, note)
-        let helper = try Helper(hasChildTakeLock, [prefix.lockFile])
-        let holder = try #require(Int32(try helper.line()))
+        let other = try OtherProcess(hasChildTakeLock, [prefix.lockFile])
+        let holder = try #require(Int32(try other.line()))
         #expect(try attempt(prefix, root) == .other(holder))
-        try helper.end()
+        try other.end()
     }
 
     @Test("who is an orphan") func judging() {

@@ -48,7 +48,7 @@ func withUmask(_ mask: mode_t, _ body: () throws -> Void) throws {
 }
 
 /// A Python program that runs beside the test: it takes its orders, and ends when the test ends.
-final class Helper {
+final class OtherProcess {
     let process: ChildProcess
     private let socket: Descriptor
 
@@ -70,9 +70,9 @@ final class Helper {
         let deadline = Instant.now + .seconds(10)
         while true {
             var entry = pollfd(fd: socket.raw, events: Int16(POLLIN), revents: 0)
-            try #require(poll(&entry, 1, deadline.millisecondsFromNow()) == 1, "the helper says nothing")
+            try #require(poll(&entry, 1, deadline.millisecondsFromNow()) == 1, "the other says nothing")
             var byte: UInt8 = 0
-            try #require(read(socket.raw, &byte, 1) == 1, "the helper ended")
+            try #require(read(socket.raw, &byte, 1) == 1, "the other ended")
             if byte == 0x0a { return String(decoding: line, as: UTF8.self) }
             line.append(byte)
         }
@@ -82,7 +82,7 @@ final class Helper {
     func end() throws {
         process.signal(SIGKILL)
         var entry = pollfd(fd: process.descriptor, events: Int16(POLLIN), revents: 0)
-        try #require(poll(&entry, 1, 10_000) == 1, "the helper does not end")
+        try #require(poll(&entry, 1, 10_000) == 1, "the other does not end")
         _ = process.reap()
     }
 
