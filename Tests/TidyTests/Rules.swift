@@ -179,7 +179,7 @@ enum Rules {
 
     /// Names that say nothing.
     static func names(_ file: SourceFile) -> [Finding] {
-        let empty = ["manager", "other", "util", "misc", "common"]
+        let empty = ["manager", "helper", "util", "misc", "common"]
         let name = (file.module + " " + file.name).lowercased()
         return empty.filter(name.contains).map {
             Finding(path: file.path, line: 1, problem: "a name with \($0) in it says nothing")
