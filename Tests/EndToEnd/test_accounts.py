@@ -697,14 +697,14 @@ class KeyCopyTest(AccountsTest):
         bus, _ = self.killed_in_its_start("after")
         key, copy = self.paths(bus)
         copy.unlink()
-        for torn, reason in [(os.urandom(77), "passphrase_wrong"), (b"", "key_damaged")]:
+        for number, (torn, reason) in enumerate([(os.urandom(77), "passphrase_wrong"), (b"", "key_damaged")], start=1):
             key.write_bytes(torn)
             if bus.process.poll() is None:
                 self.assert_error(-32001, "node_not_running", bus.call, "node.start")
             else:
                 bus.spawn()
             bus.wait_for_failure(reason)
-            self.assertEqual(bus.wait_for_kind("NodeFailed")[-1].payload["reason"], reason)
+            self.assertEqual(bus.wait_for_kind("NodeFailed", number)[-1].payload["reason"], reason)
             self.assertEqual(key.read_bytes(), torn)
             self.assertEqual([path.name for path in key.parent.iterdir()], ["key"])
             self.assertFalse(copy.exists())
@@ -723,6 +723,21 @@ class KeyCopyTest(AccountsTest):
         self.assertEqual(bus.call("node.start")["state"], "ready")
         self.assertEqual(decrypted(key, bus.profile / "passphrase"), digits)
         wait_for(lambda: not copy.exists(), "the end of the copy")
+
+    def test_a_node_that_refuses_what_it_has_just_encrypted_is_not_started_again(self):
+        bus = self.make_bus(faults=[{"call": "fiber_start", "nth": 1, "do": f"slow:{2 * SLOWER}s"}])
+        bus.spawn()
+        key, copy = self.paths(bus)
+        wait_for(bus.host_pids, "the host")
+        digits, torn = copy.read_text(), os.urandom(77)
+        key.write_bytes(torn)
+        bus.wait_for_failure("passphrase_wrong")
+        self.assertEqual((key.read_bytes(), copy.read_text()), (torn, digits))
+        self.assertEqual(bus.read_kinds("KeyRestored", "NodeRestartScheduled"), [])
+        # Whoever has seen to it may have it tried again.
+        bus.write_node_config()
+        self.assertEqual(bus.call("node.start")["state"], "ready")
+        self.assertEqual(decrypted(key, bus.profile / "passphrase"), digits)
 
     def test_a_switch_goes_on_past_a_torn_key(self):
         bus = self.bus_with_alice()
