@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-DEADLINE_SECONDS = 3000 if os.environ.get("NODEBUS_LONG") == "1" else 240
+DEADLINE_SECONDS = 3000 if "1" in (os.environ.get("NODEBUS_LONG"), os.environ.get("NODEBUS_SANITIZED")) else 240
 ALONE = ["figures", "sleeper"]
 
 
