@@ -74,6 +74,8 @@ public enum Timer: Sendable, Hashable, CaseIterable {
     case stop
     /// Closing an account may take so long.
     case close
+    /// That a switch is over is to be put on disk again.
+    case choice
     /// The next start is due.
     case backoff
     /// The node has been ready long enough to forget its past.

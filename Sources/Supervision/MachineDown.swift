@@ -141,6 +141,7 @@ extension Machine {
             case .stopped, .starting, .ready, .stopping, .closing, .ended: return []
             }
         case .close: return closeTimedOut(now)
+        case .choice: return plan == nil && !isShuttingDown ? [.storePlan(nil, active: profile)] : []
         case .stable:
             if case .ready = state { history.forget() }
             return []

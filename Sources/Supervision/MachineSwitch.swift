@@ -18,25 +18,32 @@ extension Machine {
         guard let plan else { return [] }
         switch plan.step {
         case .stopping: return [.announce(.started(plan))] + leave(now)
-        case .starting, .rollingBack:
-            profile = plan.step == .starting ? plan.to : plan.from
-            history.forget()
-            run = 0
-            return beginStart(now)
+        case .starting, .rollingBack: return takeUp(plan.resumesWith, now)
         }
     }
 
-    /// The disk does not take a step: the switch is off. Before anything was stopped nothing has changed; later the old profile is
-    /// brought back, which is what a supervisor that came now would do too.
+    /// The disk does not take a step. Before anything was stopped the switch is off and nothing has changed; later the old profile is brought
+    /// back. That the switch is over is tried again until it is on disk: a supervisor that came before that would begin with another profile
+    /// than the one that runs.
     mutating func planRefused(_ fault: Fault, _ now: Time) -> [Effect] {
-        guard let plan else { return [] }
-        self.plan = nil
+        guard var plan else { return isShuttingDown ? [] : [.arm(.choice, at: now + .seconds(30))] }
         switch plan.step {
-        case .stopping: return answerSwitch(.refused(BusError(.storage, fault.message)))
+        case .stopping:
+            self.plan = nil
+            return answerSwitch(.refused(BusError(.storage, fault.message)))
         case .starting, .rollingBack:
-            profile = plan.from
-            return answerSwitch(.refused(failure(plan, fault, now: plan.from))) + beginStart(now)
+            switchFault = switchFault ?? fault
+            plan.step = .rollingBack
+            self.plan = plan
+            return takeUp(plan.from, now)
         }
+    }
+
+    private mutating func takeUp(_ profile: Profile, _ now: Time) -> [Effect] {
+        self.profile = profile
+        history.forget()
+        run = 0
+        return beginStart(now)
     }
 
     /// Gives up whatever the old profile's node is doing.

@@ -298,6 +298,42 @@ func restartsAndGivesUp() {
     }
 }
 
+@Test("a way back that the disk does not take is gone all the same, and leaves no trace in the next switch")
+func rollsBackOnAFullDisk() {
+    let full = Input.planRefused(Fault(reason: "storage", message: "full", isPermanent: false))
+    var story = Story.ready()
+    story.tell(.switchTo(bob, onFailure: .rollback, id: 9))
+    story.tell(.planStored)
+    story.tell(.hostExited(.exited(0)))
+    story.tell(.accountClosed)
+    story.tell(.planStored)
+    story.tell(.accountRefused(Fault(reason: "storage", message: "no ring", isPermanent: false)))
+    #expect(story.tell(full) == [.openAccount])
+    #expect(story.machine.profile == alice)
+    story.tell(.accountOpened(lastRun: 7))
+    story.startAgain(pid: 200)
+    #expect(story.machine.run == 8)
+    let told = story.done.compactMap { effect -> String? in
+        switch effect {
+        case .answer(id: 9, .refused(let error)): "\(error.code) \(error.message.contains("no ring"))"
+        case .announce(.failed(_, let fault, now: alice)): fault.message
+        default: nil
+        }
+    }
+    #expect(told == ["no ring", "switchFailed true"])
+    // That the switch is over is not on disk: it is put there as soon as the disk takes it.
+    story.tell(full)
+    #expect(story.timers[.choice] != nil)
+    #expect(story.tell(.timer(.choice)) == [.storePlan(nil, active: alice)])
+    story.tell(.planStored)
+
+    story.tell(.switchTo(bob, onFailure: .rollback, id: 10))
+    story.tell(.planStored)
+    story.tell(.hostExited(.exited(0)))
+    let forward = SwitchPlan(from: alice, to: bob, onFailure: .rollback, step: .starting)
+    #expect(story.tell(.accountClosed).contains(.storePlan(forward, active: bob)))
+}
+
 @Test("a plan that the disk does not take changes nothing") func planRefused() {
     var story = Story.ready()
     story.tell(.switchTo(bob, onFailure: .rollback, id: 9))
