@@ -84,6 +84,9 @@ public final class JournalReader {
         }
     }
 
+    /// Whether what it reads is not the journal at its path any more: that was moved away, or another one put in its place.
+    public var isOutdated: Bool { connection.hasMoved }
+
     /// The seq of the last event: whether a long poll has something to read. Cheap.
     public func head() throws(BusError) -> Int64 {
         do { return try readBounds().head } catch { throw busError(error) }

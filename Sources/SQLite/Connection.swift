@@ -111,6 +111,12 @@ public final class Connection {
         return try statement.step() ? statement.integer(0) : nil
     }
 
+    /// Whether the file that is open is not the one at `path` any more: somebody moved, removed or replaced it.
+    public var hasMoved: Bool {
+        var hasMoved: Int32 = 0
+        return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved) == SQLITE_OK && hasMoved != 0
+    }
+
     /// The row id of the last insert on this connection.
     public var lastInsertedRow: Int64 { sqlite3_last_insert_rowid(handle) }
 

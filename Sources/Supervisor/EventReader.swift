@@ -188,7 +188,8 @@ final class EventReader: Sendable {
 
         private func reader(_ profile: Profile) throws(BusError) -> JournalReader {
             guard !shut.contains(profile) else { throw absent(profile) }
-            if let reader = readers[profile] { return reader }
+            if let reader = readers[profile], !reader.isOutdated { return reader }
+            readers[profile] = nil
             let prefix = locate(profile)
             do {
                 try prefix.check()

@@ -336,6 +336,18 @@ class HistoryTest(AccountsTest):
                 again = bus.call("node.restart")
                 self.assertEqual(again["state"], "ready")
 
+    def test_a_journal_that_was_moved_away_is_not_read_any_more(self):
+        bus = self.bus_with_alice()
+        bus.switch(ALICE)
+        bus.switch(DEMO)
+        bus.read_page(**{"from": "oldest"}, **ALICE)
+        for path in bus.alice.glob("journal.sqlite*"):
+            path.rename(bus.directory / path.name)
+        self.assert_error(-32009, "not_found", bus.call, "events.read", {"from": "oldest", **ALICE})
+        bus.switch(ALICE)
+        status, page = bus.status(), bus.read_page(**{"from": "oldest"}, **ALICE)
+        self.assertEqual((page["epoch"], page["events"][0].kind), (status["epoch"], "EventsLost"))
+
     def test_the_first_journal_of_an_account_loses_nothing(self):
         bus = self.bus_with_alice()
         bus.switch(ALICE)
