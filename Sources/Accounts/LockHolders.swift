@@ -1,5 +1,6 @@
 import Glibc
 import Linux
+import Wire
 
 /// The processes that hold the lock of a file: those with an open descriptor for which the kernel reports it (proc(5), /proc/PID/fdinfo). The
 /// number in that report is of the process that took the lock, which may be gone while those that inherited it go on.
@@ -27,7 +28,7 @@ struct LockHolders {
             return value(of: "--supervisor").flatMap { Int32($0) }
         }
 
-        private func value(of option: String) -> String? {
+        fileprivate func value(of option: String) -> String? {
             commandLine.firstIndex(of: option).flatMap { $0 + 1 < commandLine.count ? commandLine[$0 + 1] : nil }
         }
     }
@@ -74,6 +75,19 @@ struct LockHolders {
             return !pids.contains(supervisor)
         }
         return orphan.map { .orphan($0.pid) } ?? .other(pids.first)
+    }
+
+    /// The hosts of accounts below `root` whose supervisor is not their parent any more: by what their command lines say, and no more.
+    static func abandoned(under root: Root) -> [(pid: Int32, profile: Profile)] {
+        (entries("/proc") ?? []).compactMap { Int32($0) }.sorted().compactMap { pid in
+            let holder = Holder(pid: pid, taker: nil, parent: parent(pid), commandLine: commandLine(pid))
+            guard holder.isOurs, let path = holder.value(of: "--data"), path.hasPrefix(root.path + "/"),
+                let profile = Profile(
+                    path.dropFirst(root.path.count + 1).split(separator: "/").dropLast().joined(separator: "/")),
+                let supervisor = holder.supervisor(ofHostOn: root.prefix(profile).node), supervisor != holder.parent
+            else { return nil }
+            return (pid, profile)
+        }
     }
 
     private static func taker(_ pid: Int32, _ names: [String], _ device: dev_t, _ inode: ino_t) -> Int32? {

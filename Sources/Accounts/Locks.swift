@@ -109,6 +109,11 @@ public struct AccountLock: ~Copyable, Sendable {
         return judge(file, prefix) == .orphan(pid)
     }
 
+    /// An orphan of any account of the root, and the account that it holds: one node runs at a time, whatever account the next one is of.
+    public static func orphan(under root: Root) -> (pid: Int32, prefix: Prefix)? {
+        LockHolders.abandoned(under: root).lazy.map { ($0.pid, root.prefix($0.profile)) }.first(where: isOrphan)
+    }
+
     private static func judge(_ file: borrowing Descriptor, _ prefix: Prefix) -> Holder {
         LockHolders(of: file, dataDirectory: prefix.node).judge(LockNote(reading: file))
     }

@@ -54,7 +54,7 @@ final class Ground {
             Log.write(
                 .warning, "supervisor", "a switch was cut short; \(way) \(plan.resumesWith)",
                 ["from": plan.from.description, "to": plan.to.description, "step": plan.step.rawValue])
-            return (plan.resumesWith, plan.step == .starting ? plan : nil)
+            return (plan.resumesWith, plan.step == .starting ? try goingOn(plan, configuration, registry) : nil)
         }
         guard let last = try registry.activeProfile() else { return (configuration.start, nil) }
         guard configuration.network(named: last.network) != nil else {
@@ -64,6 +64,18 @@ final class Ground {
             return (configuration.start, nil)
         }
         return (last, nil)
+    }
+
+    /// The plan as it can be gone on with: where it came from may be gone since, and then it cannot go back.
+    private static func goingOn(_ plan: SwitchPlan, _ configuration: Configuration, _ registry: Registry)
+        throws(AccountsError) -> SwitchPlan
+    {
+        let isThere = try registry.account(plan.from)?.step == .there
+        guard isThere, configuration.network(named: plan.from.network) != nil else {
+            Log.write(.warning, "supervisor", "there is no way back to \(plan.from), which is not there any more")
+            return SwitchPlan(from: plan.from, to: plan.to, onFailure: .stay, step: plan.step)
+        }
+        return plan
     }
 
     private static func settle(

@@ -16,7 +16,7 @@ extension Supervisor {
         guard let host else { return }
         let first = killWait?.pid == host.pid ? killWait : nil
         let since = first?.since ?? .now
-        guard host.keyWasPlain, keyMayBeWritten, Instant.now < since + Supervisor.keyPatience else {
+        guard host.keyWasPlain, keyMayBeWritten(prefix), Instant.now < since + Supervisor.keyPatience else {
             killWait = nil
             return host.kill()
         }
@@ -29,12 +29,12 @@ extension Supervisor {
 
     /// Kills an orphan in the same way.
     func killOrphan(_ pid: Int32) {
-        guard orphan?.pid == pid else { return }
+        guard let prefix = orphan?.prefix, orphan?.process.pid == pid else { return }
         let since = killWait?.pid == pid ? killWait?.since ?? .now : .now
-        guard keyMayBeWritten, Instant.now < since + Supervisor.keyPatience else {
+        guard keyMayBeWritten(prefix), Instant.now < since + Supervisor.keyPatience else {
             killWait = nil
             Log.write(.warning, "supervisor", "an orphaned host did not end in time and is killed", ["pid": "\(pid)"])
-            orphan?.signal(SIGKILL)
+            orphan?.process.signal(SIGKILL)
             return
         }
         killWait = KillWait(pid: pid, since: since, next: .now + Supervisor.keyLookInterval)
@@ -45,7 +45,7 @@ extension Supervisor {
         guard let wait = killWait, Instant.now >= wait.next else { return }
         if host?.pid == wait.pid {
             killHost()
-        } else if orphan?.pid == wait.pid {
+        } else if orphan?.process.pid == wait.pid {
             killOrphan(wait.pid)
         } else {
             killWait = nil
@@ -53,7 +53,7 @@ extension Supervisor {
     }
 
     /// Half written it looks damaged, so only an encrypted one, or none, is sure to be left alone.
-    private var keyMayBeWritten: Bool {
+    private func keyMayBeWritten(_ prefix: Prefix) -> Bool {
         switch try? Keys(prefix).state() {
         case .plaintext, .damaged: true
         case .encrypted, .missing, .invalid, nil: false

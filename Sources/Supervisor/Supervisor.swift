@@ -31,7 +31,7 @@ public final class Supervisor {
     var ring: RingReader?
     var ringIsBroken = false
     var host: LivingHost?
-    var orphan: ForeignProcess?
+    var orphan: Orphan?
     let ceilingMark = CeilingMark()
     var passphraseCommand: PassphraseCommand?
     var killWait: KillWait?
@@ -69,6 +69,7 @@ public final class Supervisor {
 
     /// Runs until it is told to end; `storage` when the disk did not take the last events.
     func run() -> ExitCode {
+        if let (pid, prefix) = AccountLock.orphan(under: root) { watchOrphan(pid, of: prefix) }
         tell(.request(.start, id: Machine.ownRequest))
         while !hasEnded { turn() }
         return close()
@@ -104,7 +105,7 @@ public final class Supervisor {
             pollfd(fd: inbox.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: host?.exitDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: host?.linkDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: orphan?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: orphan?.process.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: passphraseCommand?.outputDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
             pollfd(fd: passphraseCommand?.exitDescriptor ?? -1, events: Int16(POLLIN), revents: 0),
         ]

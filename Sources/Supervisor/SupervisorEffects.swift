@@ -15,7 +15,7 @@ extension Supervisor {
             case .closeAccount: pump?.finish()
             case .storePlan(let plan, let active): storePlan(plan, active)
             case .announce(let news): announce(news)
-            case .watchOrphan(let pid): watchOrphan(pid)
+            case .watchOrphan(let pid): watchOrphan(pid, of: prefix)
             case .killOrphan(let pid):
                 killOrphan(pid)
             case .recordStart(let run, let attempt):
@@ -35,6 +35,10 @@ extension Supervisor {
     }
 
     private func openAccount() {
+        // Also one of another account, which a switch or a stop has turned away from: two nodes never run at once.
+        if let pid = orphan?.process.pid, orphan?.process.hasEnded == false {
+            return tell(.accountHeldByOrphan(pid: pid))
+        }
         do {
             for note in try prefix.make() { Log.write(.warning, "accounts", note) }
             switch try AccountLock.tryTake(prefix, under: ground.rootLock) {
@@ -150,12 +154,13 @@ extension Supervisor {
         tell(.accountClosed)
     }
 
-    private func watchOrphan(_ pid: Int32) {
-        guard orphan?.pid != pid else { return }
+    /// Watches a host that an earlier supervisor left on the account of this prefix, until it ends.
+    func watchOrphan(_ pid: Int32, of prefix: Prefix) {
+        guard orphan?.process.pid != pid else { return }
         Log.write(
             .warning, "supervisor", "a host of a supervisor that is gone still holds the account; waiting for its end",
-            ["pid": "\(pid)", "account": profile.description])
-        orphan = ForeignProcess(pid: pid)
+            ["pid": "\(pid)", "account": prefix.profile.description])
+        orphan = Orphan(pid: pid, prefix: prefix)
         if orphan == nil || !AccountLock.isOrphan(pid, of: prefix) {
             orphan = nil
             tell(.orphanEnded)
@@ -221,5 +226,18 @@ extension Supervisor {
             now.lastExit = machine.lastExit?.payload ?? .null
             now.failure = failure
         }
+    }
+}
+
+/// A host of a supervisor that is gone, while it is watched, and the account that it holds.
+struct Orphan: ~Copyable {
+    let process: ForeignProcess
+    let prefix: Prefix
+
+    /// nil when there is no such process.
+    init?(pid: Int32, prefix: Prefix) {
+        guard let process = ForeignProcess(pid: pid) else { return nil }
+        self.process = process
+        self.prefix = prefix
     }
 }

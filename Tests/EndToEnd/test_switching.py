@@ -16,7 +16,7 @@ import unittest
 
 import zmq
 
-from bus import BOB, CAROL, LONG, PATIENCE, SANITIZED, Bus, BusError, BusTest, wait_for
+from bus import BOB, CAROL, LONG, PATIENCE, SANITIZED, Bus, BusError, BusTest, is_alive, wait_for
 
 PROFILES = [("dev", "demo"), ("dev", "second"), ("test", "demo"), ("test", "second")]
 SWITCHES = 200 if LONG and not SANITIZED else 20
@@ -202,6 +202,54 @@ class SwitchTest(BusTest):
         bus.write_node_config()
         status = bus.wait_for_state("ready")
         self.assertEqual((status["network"], status["account"]), ("test", "demo"))
+
+    def test_an_orphan_ends_before_a_node_of_another_account_starts(self):
+        def at_once(bus):
+            return bus.switch("test", "demo")
+
+        def after_a_stop(bus):
+            bus.call("node.stop")
+            return bus.switch("test", "demo")
+
+        def after_another_supervisor(bus):
+            # It is told to switch and dies before the orphan does.
+            self.assertEqual(bus.terminate(), 0)
+            with sqlite3.connect(bus.root / "supervisor.sqlite") as registry:
+                registry.execute("UPDATE active SET network = 'test'")
+            registry.close()
+            return bus.start()
+
+        for turn in [at_once, after_a_stop, after_another_supervisor]:
+            with self.subTest(turn=turn.__name__):
+                bus = self.make_switching_bus()
+                bus.fault("fiber_stop", "slow:2s")
+                orphan = bus.status()["pid"]
+                bus.kill_supervisor()
+                bus.start("starting")
+                self.assertEqual(turn(bus)["state"], "ready")
+                self.assertFalse(is_alive(orphan))
+                status = bus.status()
+                self.assertEqual((status["network"], bus.host_pids()), ("test", [status["pid"]]))
+                self.check_journals(bus)
+
+    def test_a_switch_that_cannot_go_back_stays(self):
+        """What the plan of a supervisor that was killed names as the way back may be gone from the configuration."""
+        bus = self.make_switching_bus()
+        bus.switch("test", "demo")
+        bus.kill_supervisor()
+        wait_for(lambda: not bus.host_pids(), "the end of the host")
+        plan = {"from": "test/demo", "to": "dev/demo", "on_failure": "rollback", "step": "starting"}
+        with sqlite3.connect(bus.root / "supervisor.sqlite") as registry:
+            registry.execute("UPDATE active SET network = 'dev', plan = ?", (json.dumps(plan),))
+        registry.close()
+        config = json.loads(bus.config.read_text())
+        del config["networks"]["test"]
+        bus.config.write_text(json.dumps(config))
+        bus.write_node_config(faults=[{"call": "fiber_start", "nth": 1, "do": "status:3"}])
+        bus.start("backing_off")
+        self.assertIn("there is no way back to test/demo", bus.log())
+        bus.write_node_config()
+        self.assertEqual(bus.wait_for_state("ready")["network"], "dev")
 
     def test_an_account_that_another_process_holds_is_not_entered(self):
         bus = self.make_switching_bus()
