@@ -12,10 +12,12 @@ public final class Journal {
     public let profile: Profile
     /// Whether it was made by this opening.
     public let isNew: Bool
+    /// Whether it is an older copy of itself: it ended below the head that it is known to have had. Its next event begins a new epoch.
+    public let wentBack: Bool
     /// The seq of the oldest event kept; one above `head` when there is none.
     public private(set) var oldest: Int64
     let connection: Connection
-    // What is on disk, exactly: replaced only once a transaction is in.
+    // What is on disk, but for an epoch that its next event begins: replaced only once a transaction is in.
     private var committed: Sequencer
     private let insertTopic: Statement
     private let insertEvent: Statement
@@ -35,22 +37,25 @@ public final class Journal {
 
     /// Opens the journal at `path`, making it (mode 0600) when there is none: then its first event gets the seq above `ceiling`, which is at
     /// least the highest that was ever used under this name, so that no seq comes twice. A damaged file, one of a later schema or one of another
-    /// profile is refused and left as it is. Another process that holds it delays every call up to `busyTimeoutMilliseconds`.
+    /// profile is refused and left as it is. One that ends below `floor`, a head that it has had, is an older copy: it goes on above `ceiling`, in
+    /// a new epoch. Another process that holds it delays every call up to `busyTimeoutMilliseconds`.
     public static func open(
-        path: String, profile: Profile, startingAbove ceiling: Int64 = 0, busyTimeoutMilliseconds: Int32 = 5000
+        path: String, profile: Profile, startingAbove ceiling: Int64 = 0, neverBelow floor: Int64 = 0,
+        busyTimeoutMilliseconds: Int32 = 5000
     ) throws(JournalError) -> Journal {
-        precondition(ceiling >= 0, "a seq is at least 1")
+        precondition(ceiling >= 0 && floor <= ceiling, "a seq is at least 1, and the ceiling above every one")
         let file = try JournalFile.openForWriting(path, profile, ceiling, busyTimeoutMilliseconds)
-        do { return try Journal(file.connection, profile, isNew: file.isNew) } catch {
+        do { return try Journal(file.connection, profile, file.isNew, ceiling, floor) } catch {
             throw JournalFile.wrap(error, path)
         }
     }
 
-    private init(_ connection: Connection, _ profile: Profile, isNew: Bool) throws {
+    private init(_ connection: Connection, _ profile: Profile, _ isNew: Bool, _ ceiling: Int64, _ floor: Int64) throws {
         self.isNew = isNew
         self.connection = connection
         self.profile = profile
         committed = try Sequencer(reading: connection, profile)
+        wentBack = committed.head < floor
         oldest = try connection.integer("SELECT seq FROM events ORDER BY seq LIMIT 1") ?? committed.head + 1
         insertTopic = try connection.prepare("INSERT INTO topics(id, source, kind, last) VALUES(?, ?, ?, ?)")
         insertEvent = try connection.prepare(
@@ -58,6 +63,10 @@ public final class Journal {
         updateTopic = try connection.prepare("UPDATE topics SET last = ? WHERE id = ?")
         updateJournal = try connection.prepare(
             "UPDATE journal SET head = ?, ring_run = ?, ring_n = ?, last_run = ?, open_run = ? WHERE id = 1")
+        guard wentBack else { return }
+        // On disk with its first event; until then the next opening finds the same.
+        committed.epoch = JournalFile.newEpoch()
+        committed.head = ceiling
     }
 
     /// Puts an intake in with one transaction (events, the last seq of their topics, head, ring position, runs) and answers what to publish
@@ -103,6 +112,12 @@ public final class Journal {
             updateTopic.bind(1, draft.topics.last[place])
             updateTopic.bind(2, Int64(place + 1))
             try updateTopic.run()
+        }
+        if wentBack {
+            let epoch = try connection.prepare("INSERT OR IGNORE INTO epochs VALUES(?, ?)")
+            epoch.bind(1, committed.head + 1)
+            epoch.bind(2, committed.epoch)
+            try epoch.run()
         }
         try placement.payloads.withUnsafeBytes { bytes in
             for event in placement.events {

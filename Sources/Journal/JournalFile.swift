@@ -93,7 +93,7 @@ enum JournalFile {
     }
 
     /// Eight hex digits from the system's random source.
-    private static func newEpoch() -> String {
+    static func newEpoch() -> String {
         let digits = String(UInt32.random(in: .min ... .max), radix: 16)
         return String(repeating: "0", count: 8 - digits.count) + digits
     }

@@ -4,7 +4,7 @@ import Wire
 /// in one transaction, and only then keeps, so that a transaction that fails leaves no trace.
 struct Sequencer {
     let profile: Profile
-    let epoch: String
+    var epoch: String
     var head: Int64
     var ring: RingPosition
     var lastRun: Int64

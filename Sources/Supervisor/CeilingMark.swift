@@ -2,7 +2,8 @@ import Linux
 
 /// The seq from which on the account's ceiling is to be raised: set by the main thread, asked by the journal thread with each batch.
 final class CeilingMark: Sendable {
-    /// How far above the head a ceiling is put. At the highest rate of events half of it takes seconds.
+    /// How far above the head a ceiling is put, and never further: so it also tells a head that the journal has had. At the highest rate of events
+    /// half of it takes seconds.
     static let room: Int64 = 1 << 20
 
     private let seq = Lock(Int64.max)

@@ -16,10 +16,13 @@ struct OpenedAccount {
     /// What has to be said of the past, after the ring's rest.
     let notes: [EventPump.Note]
 
-    /// Opens ring and journal of an account whose lock is held. `ceiling` is at least the highest seq ever used under its name.
+    /// Opens ring and journal of an account whose lock is held. `ceiling` is at least the highest seq ever used under its name, and at most
+    /// `CeilingMark.room` above it.
     init(prefix: Prefix, source: String, ceiling: Int64) throws {
         self.source = source
-        let journal = try Journal.open(path: prefix.journal, profile: prefix.profile, startingAbove: ceiling)
+        let journal = try Journal.open(
+            path: prefix.journal, profile: prefix.profile, startingAbove: ceiling,
+            neverBelow: max(0, ceiling - CeilingMark.room))
         self.journal = journal
         var loss: EventBatch?
         let file: RingFile
@@ -27,7 +30,7 @@ struct OpenedAccount {
             // What a ring holds is of runs that a new journal knows nothing of. Else a loss is in the journal before the ring that shows it
             // is gone.
             file =
-                journal.isNew
+                journal.isNew || journal.wentBack
                 ? try RingFile.create(path: prefix.ring, bootIdentity: bootIdentity())
                 : try RingFile.open(path: prefix.ring, bootIdentity: bootIdentity()) {
                     loss = try OpenedAccount.tell(of: $0, journal)
@@ -38,6 +41,11 @@ struct OpenedAccount {
         if journal.isNew, ceiling > 0 {
             loss = try OpenedAccount.tellLoss(
                 "the journal was made anew: an earlier one of this name was removed or is lost", nil, journal)
+        }
+        if journal.wentBack {
+            let reason =
+                "the journal ended below the head that it had: it is an older copy, and what came after is lost"
+            loss = try OpenedAccount.tellLoss(reason, nil, journal)
         }
         self.loss = loss
         ring = RingReader(ring: file, recordWake: try WakeDescriptor(), spaceWake: try WakeDescriptor())

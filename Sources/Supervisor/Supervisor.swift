@@ -187,9 +187,13 @@ public final class Supervisor {
     private func close() -> ExitCode {
         passphraseCommand?.kill()
         var code = ExitCode.done
-        if let pump, !pump.stop(by: .now + .seconds(10)) {
-            code = .storage
-            Log.write(.error, "journal", "the disk did not take the last events; the ring keeps what the node said")
+        if let pump {
+            if pump.stop(by: .now + .seconds(10)) {
+                headRose(board.head)
+            } else {
+                code = .storage
+                Log.write(.error, "journal", "the disk did not take the last events; the ring keeps what the node said")
+            }
         }
         reader.stop(by: .now + .seconds(2))
         bus.shutDown(within: .seconds(2))

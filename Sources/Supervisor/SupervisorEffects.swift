@@ -102,12 +102,18 @@ extension Supervisor {
     }
 
     /// Sees to it that the registry knows a seq above every one that the account can have used, also when its journal is lost: raised long
-    /// before the journal comes near it.
+    /// before the journal comes near it, and whenever the account is opened or closed, so that an older copy of the journal is known for one.
     func keepCeiling(above head: Int64, now ceiling: Int64) throws(AccountsError) {
         var ceiling = ceiling
-        if ceiling - head < CeilingMark.room / 2 {
+        do {
+            // After an end in order it stands there already.
+            guard ceiling != head + CeilingMark.room else { return ceilingMark.set(ceiling - CeilingMark.room / 2) }
+            try ground.registry.raiseCeiling(of: profile, to: head + CeilingMark.room)
             ceiling = head + CeilingMark.room
-            try ground.registry.raiseCeiling(of: profile, to: ceiling)
+        } catch {
+            // As long as there is room below it, a full disk is no reason not to go on.
+            guard ceiling - head >= CeilingMark.room / 2 else { throw error }
+            Log.write(.warning, "accounts", error.description)
         }
         ceilingMark.set(ceiling - CeilingMark.room / 2)
     }
@@ -141,6 +147,7 @@ extension Supervisor {
 
     /// The account that was in use is closed: its lock goes, and with it everything that belonged to it.
     func accountClosed() {
+        headRose(board.head)
         pump = nil
         ring = nil
         ringIsBroken = false

@@ -348,6 +348,36 @@ class HistoryTest(AccountsTest):
         status, page = bus.status(), bus.read_page(**{"from": "oldest"}, **ALICE)
         self.assertEqual((page["epoch"], page["events"][0].kind), (status["epoch"], "EventsLost"))
 
+    def test_an_older_copy_of_a_journal_is_told_and_no_seq_comes_twice(self):
+        for end in ["terminate", "kill_supervisor"]:
+            with self.subTest(end=end):
+                bus = self.make_bus()
+                bus.start()
+                bus.terminate()
+                copy = (bus.profile / "journal.sqlite").read_bytes()
+                bus.start()
+                bus.emit(300)
+                wait_for(lambda: bus.status()["head"] > 300, "the events")
+                getattr(bus, end)()
+                wait_for(lambda: not bus.host_pids(), "the end of the host")
+                if end == "kill_supervisor":
+                    # One that is not ended in order is opened once more before its copy comes.
+                    bus.start()
+                    bus.kill_supervisor()
+                    wait_for(lambda: not bus.host_pids(), "the end of the host")
+                for path in bus.profile.glob("journal.sqlite*"):
+                    path.unlink()
+                (bus.profile / "journal.sqlite").write_bytes(copy)
+                after = bus.start()
+                events = bus.read_page(**{"from": "oldest"})["events"]
+                old, new = [[event for event in events if (event.header["epoch"] == after["epoch"]) == is_new] for is_new in (False, True)]
+                self.assertEqual([event.seq for event in old], list(range(1, len(old) + 1)))
+                self.assertEqual(new[0].kind, "EventsLost")
+                self.assertGreater(new[0].seq, 300 + len(old))
+                self.assertEqual([event.seq for event in new], list(range(new[0].seq, new[0].seq + len(new))))
+                bus.terminate()
+                self.assertEqual(bus.start()["epoch"], after["epoch"], "told once")
+
     def test_the_first_journal_of_an_account_loses_nothing(self):
         bus = self.bus_with_alice()
         bus.switch(ALICE)

@@ -55,6 +55,36 @@ import Wire
         #expect(try other.open().epoch != journal.epoch)
     }
 
+    @Test("a journal that ends below a head that it had is an older copy: it goes on above the ceiling, in a new epoch")
+    func olderCopy() throws {
+        var said: [String] = []
+        for (ceiling, floor, head) in [(0, 0, 1), (1000, 1, 2), (1000, 3, 1001), (2000, 1001, 1002)]
+            as [(Int64, Int64, Int64)]
+        {
+            let path = world.path
+            // Without an event nothing has changed: the next opening finds the same.
+            for _ in 0..<2 {
+                let idle = try Journal.open(
+                    path: path, profile: world.profile, startingAbove: ceiling, neverBelow: floor)
+                #expect(idle.wentBack == (floor == 3))
+            }
+            let journal = try Journal.open(
+                path: path, profile: world.profile, startingAbove: ceiling, neverBelow: floor)
+            var intake = Intake()
+            intake.append(kind: "Said", payload: [:], run: 0, timeMicroseconds: 7)
+            #expect(try journal.append(intake).head == head)
+            said.append("\(journal.epoch) \(head)")
+        }
+        let epochs = said.map { $0.prefix(8) }
+        #expect(epochs[0] == epochs[1] && epochs[1] != epochs[2] && epochs[2] == epochs[3])
+        let page = try JSON.parse(world.reader().page(.init(.oldest)).json)
+        let read = page["events"]?.elements?.compactMap { event -> String? in
+            guard let header = event["header"], let epoch = header["epoch"]?.text else { return nil }
+            return "\(epoch) \(header["seq"]?.integer ?? 0)"
+        }
+        #expect(read == said)
+    }
+
     @Test("a link in its place is refused, by writer and reader") func link() throws {
         symlink(world.directory + "/elsewhere", world.path)
         let writing = #expect(throws: JournalError.self) { _ = try world.open() }
