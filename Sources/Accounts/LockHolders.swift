@@ -6,7 +6,8 @@ import Wire
 /// number in that report is of the process that took the lock, which may be gone while those that inherited it go on.
 ///
 /// Supervisors and hosts keep their descriptors from others of the same user (Hardening), so unless we are root the kernel does not let us see
-/// those of a host. Its command line is for all to read: a process that says there that it is the host of this account counts as a holder too.
+/// those of a host. Its command line is for all to read: a process of our user that says there that it is the host of this account counts as a
+/// holder too.
 struct LockHolders {
     /// One process that holds it.
     struct Holder: Equatable {
@@ -52,8 +53,10 @@ struct LockHolders {
             guard descriptors == nil || taker != nil else { return nil }
             let holder = Holder(
                 pid: pid, taker: taker, parent: LockHolders.parent(pid), commandLine: LockHolders.commandLine(pid))
-            guard descriptors != nil || dataDirectory.flatMap(holder.supervisor(ofHostOn:)) != nil else { return nil }
-            return holder
+            if descriptors != nil { return holder }
+            // Anybody can say so; of our own user nobody gains by it.
+            let isHost = dataDirectory.flatMap(holder.supervisor(ofHostOn:)) != nil
+            return isHost && LockHolders.number("Uid:", pid).map { uid_t($0) } == geteuid() ? holder : nil
         }
     }
 
@@ -116,11 +119,14 @@ struct LockHolders {
         text("/proc/\(pid)/cmdline")?.split(separator: "\0", omittingEmptySubsequences: false).map(String.init) ?? []
     }
 
-    private static func parent(_ pid: Int32) -> Int32? {
+    private static func parent(_ pid: Int32) -> Int32? { number("PPid:", pid).flatMap { Int32($0) } }
+
+    /// The first number behind a name in /proc/PID/status.
+    private static func number(_ name: String, _ pid: Int32) -> UInt32? {
         guard let status = text("/proc/\(pid)/status"),
-            let line = status.split(separator: "\n").first(where: { $0.hasPrefix("PPid:") })
+            let line = status.split(separator: "\n").first(where: { $0.hasPrefix(name) })
         else { return nil }
-        return Int32(line.dropFirst(5).drop { $0 == "\t" || $0 == " " })
+        return line.split(whereSeparator: { $0 == "\t" || $0 == " " }).dropFirst().first.flatMap { UInt32($0) }
     }
 }
 

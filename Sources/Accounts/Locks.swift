@@ -101,11 +101,13 @@ public struct AccountLock: ~Copyable, Sendable {
         return .taken(taken)
     }
 
-    /// Whether `pid` is an orphan that holds the lock now: to be asked once the process is held by a pidfd, since before that its number may
-    /// have gone to another.
+    /// Whether the lock is held, and `pid` is an orphan that holds it: to be asked once the process is held by a pidfd, since before that its
+    /// number may have gone to another.
     public static func isOrphan(_ pid: Int32, of prefix: Prefix) -> Bool {
         var notes: [String] = []
-        guard let file = try? prefix.open(create: false, &notes).file(".lock", O_RDWR) else { return false }
+        guard let file = try? prefix.open(create: false, &notes).file(".lock", O_RDWR),
+            flock(file.raw, LOCK_EX | LOCK_NB) != 0
+        else { return false }
         return judge(file, prefix) == .orphan(pid)
     }
 

@@ -16,7 +16,7 @@ import unittest
 
 import zmq
 
-from bus import BOB, CAROL, LONG, PATIENCE, SANITIZED, Bus, BusError, BusTest, is_alive, wait_for
+from bus import BOB, CAROL, LONG, PATIENCE, PROGRAMS, SANITIZED, Bus, BusError, BusTest, is_alive, wait_for
 
 PROFILES = [("dev", "demo"), ("dev", "second"), ("test", "demo"), ("test", "second")]
 SWITCHES = 200 if LONG and not SANITIZED else 20
@@ -231,6 +231,32 @@ class SwitchTest(BusTest):
                 status = bus.status()
                 self.assertEqual((status["network"], bus.host_pids()), ("test", [status["pid"]]))
                 self.check_journals(bus)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs two other users")
+    def test_who_only_calls_itself_a_host_holds_nobody_up(self):
+        """A supervisor that is not root sees no descriptors of hosts and goes by their command lines, which anybody can write."""
+        another = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        if subprocess.run([*another, "test", "-x", PROGRAMS / "nodebus"]).returncode != 0:
+            self.skipTest("the programs are where another user cannot go")
+        bus = TwoNetworks()
+        self.addCleanup(self.finish, bus)
+        for path in [bus.directory, *bus.directory.iterdir()]:
+            os.chown(path, 65534, 65534)
+        claims = ["--data", str(bus.profile / "node"), "--supervisor", "1"]
+        impostor = subprocess.Popen(["nodebus-fiber", "-c", "print('up', flush=True); input()", *claims], user=65533,
+                                    executable="/usr/bin/python3", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            self.assertEqual(impostor.stdout.readline(), b"up\n")
+            for _ in range(2):
+                bus.spawn(through=another)
+                bus.wait_for_state("ready")
+                self.assertEqual(bus.terminate(), 0)
+            self.assertIsNone(impostor.poll())
+        finally:
+            impostor.kill()
+            impostor.wait()
+            impostor.stdin.close()
+            impostor.stdout.close()
 
     def test_a_switch_that_cannot_go_back_stays(self):
         """What the plan of a supervisor that was killed names as the way back may be gone from the configuration."""
