@@ -238,7 +238,7 @@ class Bus:
         output = log if output is None else output
         self.process = subprocess.Popen(
             [*through, PROGRAMS / "nodebus", "run", "--config", self.config], stdin=subprocess.DEVNULL, stdout=output,
-            stderr=output, cwd=self.directory, env=environment, start_new_session=True)
+            stderr=output, cwd=self.directory, env=environment)
         log.close()
         return self.process
 

@@ -48,8 +48,10 @@ class CommandLineTest(BusTest):
             self.assertEqual((code, error), (0, ""))
             self.assertIn(f"nodebus {command}", help)
             self.assertLessEqual(max(len(line) for line in help.splitlines()), 120)
-        for number in [0, 1, 2, 3, 10, 11, 12, 20, 21, 30, 40]:
-            self.assertRegex(out, rf"(?m)^\s*{number}\s")
+        codes = re.findall(r"(?m)^\| (\d+) \| (.*) \|$", (PROJECT / "README.md").read_text())
+        self.assertGreater(len(codes), 5)
+        for code, meaning in codes:
+            self.assertRegex(out, rf"(?m)^\s*{code}\s+{re.escape(meaning)}$")
 
     def test_version(self):
         code, out, _ = self.nodebus("version")
