@@ -39,6 +39,12 @@ struct Channel: Codable, Sendable {
     /// What outbound TLCs hold.
     var offered = Amount(0)
     var nextTLC = 0
+    /// What the peer has offered and is still there.
+    var inbound: [InboundTLC] = []
+    var nextInboundTLC = 0
+
+    /// What inbound TLCs hold.
+    var received: UInt128 { inbound.reduce(0) { $0 + $1.amount.value } }
 
     /// The funding transaction's first output.
     var outpoint: String { id.outpoint }
@@ -209,6 +215,7 @@ extension SimNode {
                 later(configuration.simulation.confirmation) { try $0.confirmFunding(id) }
             }
             resumePayments(through: channel.id)
+            answerAll(in: channel)
         }
     }
 
@@ -280,8 +287,9 @@ extension SimNode {
             "funding_udt_type_script": channel.udt ?? .null, "state": channel.stateObject,
             "local_balance": JSON(hex: isRequest ? channel.funding.value : channel.local.value),
             "offered_tlc_balance": JSON(hex: channel.offered.value),
-            "remote_balance": JSON(hex: channel.remote.value), "received_tlc_balance": "0x0",
-            "pending_tlcs": .array(pending.sorted { $0.tlcID < $1.tlcID }.map(\.pendingTLC)),
+            "remote_balance": JSON(hex: channel.remote.value), "received_tlc_balance": JSON(hex: channel.received),
+            "pending_tlcs": .array(
+                pending.sorted { $0.tlcID < $1.tlcID }.map(\.pendingTLC) + channel.inbound.map(\.pendingTLC)),
             "latest_commitment_transaction_hash": hasFunding
                 ? JSON(Hash256(SimulatedDigest.of([channel.id.bytes, Array("\(channel.nextTLC)".utf8)]))) : .null,
             "created_at": JSON(hex: channel.createdAt / 1000), "enabled": .bool(channel.state == .ready),

@@ -3,7 +3,8 @@ import CFiber
 /// The commands of `fiber_sim_control`.
 enum Control {
     private static let commands: [String: @Sendable (Members) throws -> JSON] = [
-        "counters": counters, "emit": emit, "fault": fault, "invoice": invoice, "peers": peers,
+        "counters": counters, "emit": emit, "fault": fault, "hash": hash, "invoice": invoice, "pay": pay,
+        "peers": peers,
     ]
 
     /// Performs the one command that the text holds.
@@ -77,6 +78,22 @@ enum Control {
         }
     }
 
+    /// A hold invoice needs a hash, and the simulation's is nobody else's.
+    private static func hash(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["preimage"])
+        return ["payment_hash": JSON(try Hash256(parsing: members.text("preimage")).simulatedPaymentHash)]
+    }
+
+    private static func pay(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["peer", "invoice", "amount"])
+        let (peer, amount) = (try members.text("peer"), try members.amount("amount"))
+        let invoice = try members.members["invoice"] == nil ? nil : members.text("invoice")
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        return try node.inspect { node in
+            ["payment_hash": JSON(try node.receive(from: peer, invoice: invoice, amount: amount))]
+        }
+    }
+
     private static func peers(_ members: Members) throws -> JSON {
         try members.refuseUnknown(besides: [])
         guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
@@ -89,35 +106,5 @@ enum Control {
             }
             return ["peers": .array(peers)]
         }
-    }
-}
-
-/// The arguments of a command.
-private struct Members {
-    let command: String
-    let members: [String: JSON]
-
-    func refuseUnknown(besides known: [String]) throws {
-        for name in members.keys.sorted() where !known.contains(name) {
-            throw Refusal.invalid(
-                "simulator: \(command) has no \"\(name)\"; known are \(known.joined(separator: ", "))")
-        }
-    }
-
-    func text(_ name: String, default fallback: String? = nil) throws -> String {
-        if members[name] == nil, let fallback { return fallback }
-        guard let text = members[name]?.string, !text.isEmpty else {
-            throw Refusal.invalid("simulator: \(command).\(name) must be a text")
-        }
-        return text
-    }
-
-    func number(_ name: String, _ range: ClosedRange<Int>, default fallback: Int? = nil) throws -> Int {
-        if members[name] == nil, let fallback { return fallback }
-        guard let number = members[name]?.integer, range.contains(number) else {
-            throw Refusal.invalid(
-                "simulator: \(command).\(name) must be a number from \(range.lowerBound) to \(range.upperBound)")
-        }
-        return number
     }
 }

@@ -94,18 +94,6 @@ public func fiberListChannels(
     }
 }
 
-/// Makes an invoice; the answer is its text.
-@c(fiber_new_invoice)
-public func fiberNewInvoice(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberNewInvoiceOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_new_invoice, handle, options, out) { options in
-        let request = try NewInvoiceRequest(RequestParameters(options))
-        return { node in try node.newInvoice(request) }
-    }
-}
-
 /// Creates a payment session and returns without its outcome; the answer is the payment as JSON.
 @c(fiber_send_payment)
 public func fiberSendPayment(

@@ -68,7 +68,7 @@ struct SendPaymentRequest: Sendable {
     private func invoice(isKeysend: Bool, now: Int64) throws -> EncodedInvoice? {
         guard let text = parameters.text("invoice") else { return nil }
         if isKeysend { throw PaymentOrder.Fault("keysend payment should not have invoice") }
-        guard let invoice = EncodedInvoice(parsing: text) else { throw PaymentOrder.Fault("invoice is invalid") }
+        guard let invoice = try? EncodedInvoice(parsing: text) else { throw PaymentOrder.Fault("invoice is invalid") }
         if invoice.isExpired(at: now) { throw PaymentOrder.Fault("invoice is expired") }
         return invoice
     }

@@ -158,7 +158,10 @@ extension SimNode {
             channels[index].local.value += payment.total
         }
         try settle(payment, failure: payment.failureToCome, channels[index])
+        let isTaken = payment.failureToCome == nil
+        if isTaken { emit(["kind": "PreimageCreated", "payment_hash": JSON(hash), "redacted": .bool(true)]) }
         emitStateUpdate(channels[index])
+        if isTaken { emit(["kind": "PreimageRemoved", "payment_hash": JSON(hash)]) }
     }
 
     private func settle(_ payment: Payment, failure: String?, _ channel: Channel? = nil) throws {
@@ -185,7 +188,7 @@ extension SimNode {
     private func channel(of payment: Payment) -> Int? { channels.firstIndex { $0.id == payment.channelID } }
 
     /// The events of a change of the commitment on both sides.
-    private func emitStateUpdate(_ channel: Channel) {
+    func emitStateUpdate(_ channel: Channel) {
         emit(["kind": "LocalCommitmentSigned", "channel_id": JSON(channel.id), "redacted": .bool(true)])
         emitAbout(channel, "RevokeAndAckReceived", redacted: true)
         emitAbout(channel, "RemoteCommitmentSigned", redacted: true)

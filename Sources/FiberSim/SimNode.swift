@@ -81,6 +81,13 @@ final class SimNode: @unchecked Sendable {
     func save(_ channel: Channel) throws { try store.write(.channel, id: channel.temporaryID.description, channel) }
     /// Writes an invoice.
     func save(_ invoice: Invoice) throws { try store.write(.invoice, id: invoice.hash.description, invoice) }
+    /// Writes a channel and the invoice that was paid through it, in one transaction.
+    func save(_ channel: Channel, _ invoice: Invoice?) throws {
+        try store.transaction {
+            try save(channel)
+            if let invoice { try save(invoice) }
+        }
+    }
     /// Writes the address of a peer that is to be dialled at every start.
     func save(_ peer: SavedPeer) throws { try store.write(.peer, id: peer.pubkey.description, peer) }
     /// Writes a payment and the channel that it moved, in one transaction.

@@ -12,7 +12,8 @@ HASH = "0x" + "22" * 32
 SCRIPT = '{"code_hash":"0x%s","hash_type":"type","args":"0x"}' % ("00" * 32)
 SIMULATED = {
     "fiber_node_info", "fiber_list_peers", "fiber_connect_peer", "fiber_disconnect_peer", "fiber_open_channel",
-    "fiber_list_channels", "fiber_new_invoice", "fiber_send_payment", "fiber_get_payment"}
+    "fiber_list_channels", "fiber_new_invoice", "fiber_send_payment", "fiber_get_payment", "fiber_parse_invoice",
+    "fiber_get_invoice", "fiber_cancel_invoice", "fiber_settle_invoice"}
 # A sound value for each required string of an options struct.
 SOUND = {
     "pubkey": PUBKEY, "temporary_channel_id": HASH, "channel_id": HASH, "shutdown_script_json": SCRIPT,
@@ -286,7 +287,7 @@ class WithoutAHandle(FreshCase):
             self.assertEqual(library.fiber_sim_control(request, ctypes.byref(out)), 2, request)
             self.assertTrue(library.last_error().startswith("simulator: "), library.last_error())
         self.assertEqual(library.fiber_sim_control(b'{"dance":{}}', ctypes.byref(out)), 2)
-        for name in ("counters", "emit", "fault", "invoice", "peers"):
+        for name in ("counters", "emit", "fault", "hash", "invoice", "pay", "peers"):
             self.assertIn(name, library.last_error())
 
 
