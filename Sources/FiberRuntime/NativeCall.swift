@@ -91,7 +91,7 @@ struct NativeCall: Sendable {
         guard let failure else {
             return Made(outcome: outcome(description.name, bytes, output))
         }
-        let isDead = failure.isNodeDead(onChannel: description.parameters.contains { $0.name == "channel_id" })
+        let isDead = failure.isNodeDead(onChannel: description.parameters.contains { $0.name.hasSuffix("channel_id") })
         let error = failure.error(of: description.name, known: known, isNodeDead: isDead)
         return Made(outcome: .failure(error), nodeDied: isDead ? failure : nil)
     }

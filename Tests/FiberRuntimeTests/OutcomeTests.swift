@@ -5,8 +5,6 @@ import Wire
 
 @testable import FiberRuntime
 
-private let key = "02" + String(repeating: "ab", count: 32)
-private let hash = "0x" + String(repeating: "cd", count: 32)
 private let preimage = "0x" + String(repeating: "e9", count: 32)
 
 extension NativeSuites {
