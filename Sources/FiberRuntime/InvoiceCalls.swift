@@ -31,7 +31,8 @@ extension FiberCalls {
             """,
             options: { OneText() },
             fields: [.text("invoice", \.text, .text(maxBytes: 16384), required: true, "the invoice")],
-            output: .json, result: "invoice: currency, amount, signature, data (timestamp, payment_hash, attrs)"
+            output: .json, result: "invoice: currency, amount, signature, data (timestamp, payment_hash, attrs)",
+            refusal: "invoice_invalid"
         ) { library in
             guard let call = library.parseInvoice else { return nil }
             return { handle, argument, out in call(handle, argument.text, out) }
