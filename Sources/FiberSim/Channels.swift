@@ -42,6 +42,18 @@ struct Channel: Codable, Sendable {
     /// What the peer has offered and is still there.
     var inbound: [InboundTLC] = []
     var nextInboundTLC = 0
+    /// What the funding wallet gave for this channel, with the fee of the funding transaction.
+    var spent = Amount(0)
+    /// What the wallet got back when the channel was closed.
+    var returned = Amount(0)
+    /// What the funding transaction costs, in shannons.
+    var fundingFee = Amount(Channel.transactionFee(rate: 1000))
+
+    /// What a transaction of 1000 weight, as the simulated ones are, costs at a rate of shannons per 1000 weight.
+    static func transactionFee(rate: UInt64) -> UInt128 { UInt128(rate) }
+
+    /// What the wallet has to give: the funding of a CKB channel, the reserve of one for a UDT, and the fee.
+    var cost: UInt128 { (udt == nil ? funding.value : Channel.minimumFunding) + fundingFee.value }
 
     /// What inbound TLCs hold.
     var received: UInt128 { inbound.reduce(0) { $0 + $1.amount.value } }
@@ -105,6 +117,7 @@ struct ListChannelsRequest: Sendable {
 extension SimNode {
     /// Begins to open a channel; the answer is the temporary id.
     func openChannel(_ request: OpenChannelRequest) throws -> String {
+        try refuseUnlessReady()
         let parameters = request.parameters
         func refuse(_ text: String) -> Refusal { .rpc("InvalidParameter: \(text)", request: parameters.json) }
         guard peers[request.pubkey]?.hasInitialised == true else {
@@ -137,13 +150,13 @@ extension SimNode {
             throw refuse("The max tlc number in flight should be less than or equal to 253")
         }
         let fee = parameters.amount("tlc_fee_proportional_millionths")
-        return try open(
-            Channel(
-                temporaryID: .random(), id: .random(), pubkey: request.pubkey, funding: Amount(funding),
-                isPublic: isPublic, isOneWay: isOneWay, udt: request.udt, tlcExpiryDelta: delta,
-                tlcFee: Amount(fee ?? UInt128(configuration.tlcFeeProportionalMillionths)),
-                createdAt: nextCreation(),
-                local: Amount(request.udt == nil ? funding - Channel.minimumFunding : funding)))
+        var channel = Channel(
+            temporaryID: .random(), id: .random(), pubkey: request.pubkey, funding: Amount(funding),
+            isPublic: isPublic, isOneWay: isOneWay, udt: request.udt, tlcExpiryDelta: delta,
+            tlcFee: Amount(fee ?? UInt128(configuration.tlcFeeProportionalMillionths)), createdAt: nextCreation(),
+            local: Amount(request.udt == nil ? funding - Channel.minimumFunding : funding))
+        channel.fundingFee = Amount(Channel.transactionFee(rate: parameters.number("funding_fee_rate") ?? 1000))
+        return try open(channel)
     }
 
     /// The channel that the configuration wants with this peer is opened once.
@@ -173,6 +186,12 @@ extension SimNode {
     }
 
     private func agreeOnFunding(_ id: Hash256) throws {
+        guard let index = channels.firstIndex(where: { $0.temporaryID == id && $0.state == .negotiating }) else {
+            return
+        }
+        // The wallet is asked this late, as by the real node.
+        guard channels[index].cost <= wallet else { return try abort(index, "Funding transaction aborted") }
+        channels[index].spent = Amount(channels[index].cost)
         guard let channel = try advance(id, from: .negotiating, to: .signing) else { return }
         emitAbout(channel, "RemoteTxComplete", redacted: true)
         later { try $0.signCommitments(id) }
@@ -237,10 +256,11 @@ extension SimNode {
         }
     }
 
-    private func abort(_ index: Int) throws {
+    private func abort(_ index: Int, _ detail: String = "Peer disconnected during channel opening") throws {
         let id = channels[index].state == .negotiating ? channels[index].temporaryID : channels[index].id
         channels[index].state = .aborted
-        channels[index].failure = "Peer disconnected during channel opening"
+        channels[index].failure = detail
+        channels[index].spent = Amount(0)
         try save(channels[index])
         emit(["kind": "ChannelFundingAborted", "channel_id": JSON(id)])
     }

@@ -3,8 +3,8 @@ import CFiber
 /// The commands of `fiber_sim_control`.
 enum Control {
     private static let commands: [String: @Sendable (Members) throws -> JSON] = [
-        "counters": counters, "emit": emit, "fault": fault, "hash": hash, "invoice": invoice, "pay": pay,
-        "peers": peers,
+        "chain": chain, "counters": counters, "emit": emit, "fault": fault, "hash": hash, "invoice": invoice,
+        "pay": pay, "peers": peers,
     ]
 
     /// Performs the one command that the text holds.
@@ -22,6 +22,28 @@ enum Control {
             throw Refusal.invalid("simulator: \(name) takes an object")
         }
         return try command(Members(command: name, members: arguments)).text
+    }
+
+    private static func chain(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["behind", "advance_seconds", "fault"])
+        let (behind, seconds) = (
+            try members.members["behind"].map { _ in try members.number("behind", 0...1_000_000) },
+            try members.number("advance_seconds", 0...31_536_000, default: 0)
+        )
+        let fault = try members.members["fault"].map { _ in
+            guard let fault = SimulatedChain.Fault(rawValue: try members.text("fault")) else {
+                throw Refusal.invalid("simulator: chain.fault is one of \(SimulatedChain.Fault.names)")
+            }
+            return fault
+        }
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        return try node.inspect { node in
+            node.chain.advance(by: .seconds(seconds))
+            if let behind { node.chain.fallBehind(by: behind) }
+            if let fault { node.chain.fault = fault }
+            let heights = node.chain.heights(at: node.chain.time)
+            return ["tip_block_number": JSON(heights.tip), "indexed_block_number": JSON(heights.indexed)]
+        }
     }
 
     private static func counters(_ members: Members) throws -> JSON {

@@ -94,30 +94,6 @@ public func fiberListChannels(
     }
 }
 
-/// Creates a payment session and returns without its outcome; the answer is the payment as JSON.
-@c(fiber_send_payment)
-public func fiberSendPayment(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSendPaymentOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_send_payment, handle, options, out) { options in
-        let request = try SendPaymentRequest(RequestParameters(options))
-        return { node in try node.sendPayment(request).text }
-    }
-}
-
-/// One payment by its hash, as JSON.
-@c(fiber_get_payment)
-public func fiberGetPayment(
-    _ handle: OpaquePointer?, _ paymentHash: UnsafePointer<CChar>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_get_payment, handle, out) {
-        let hash = try Hash256(parsing: Text.required(paymentHash, "payment_hash"))
-        return { node in try node.getPayment(hash).text }
-    }
-}
-
 /// Frees a string that the library returned. NULL is nothing to free.
 @c(fiber_string_free)
 public func fiberStringFree(_ string: UnsafeMutablePointer<CChar>?) {

@@ -121,7 +121,10 @@ final class RunningNode: Sendable {
     private let threads = Lock<[NativeThread]>([])
 
     init(_ request: StartRequest, _ configuration: Configuration, _ directory: DataDirectory) throws {
-        _ = try KeyFile.read(path: "\(request.prefix)/ckb/key")
+        let keyPath = "\(request.prefix)/ckb/key"
+        do { _ = try KeyFile.read(path: keyPath) } catch {
+            throw Refusal.startup("failed to start ckb actor: Actor panicked during startup '\(error.text)'")
+        }
         let secret = try directory.nodeSecret()
         let listener = try Listener(configuration.listeningAddress)
         counters = try Counters(path: "\(request.prefix)/sim-counters")
@@ -130,7 +133,7 @@ final class RunningNode: Sendable {
         events = request.sink.map { EventQueue(sink: $0, counters: counters) }
         chain = configuration.chain
         let node = try SimNode(
-            configuration, pubkey: .simulated(from: secret), listening: listener.address,
+            configuration, pubkey: .simulated(from: secret), keyPath: keyPath, listening: listener.address,
             store: Store(path: directory.storePath), thread: thread, events: events,
             paymentsMade: payments)
         live = Lock(Live(node: node, directory: directory, listener: listener))

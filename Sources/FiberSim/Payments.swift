@@ -49,6 +49,19 @@ struct Payment: Codable, Sendable {
     }
 }
 
+/// What fiber_list_payments is asked for.
+struct ListPaymentsRequest: Sendable {
+    let status: String?
+    let limit: UInt64
+    let after: Hash256?
+
+    init(_ parameters: RequestParameters) throws {
+        status = parameters.text("status")
+        limit = parameters.number("limit") ?? 15
+        after = try parameters.hash("after")
+    }
+}
+
 extension SimNode {
     private static let noPath = "Failed to build route, PathFind error: no path found"
 
@@ -107,6 +120,16 @@ extension SimNode {
                 request: ["payment_hash": JSON(hash)])
         }
         return payment.json
+    }
+
+    /// The payments in the order of their hashes, from the one after `after` on.
+    func listPayments(_ request: ListPaymentsRequest) -> JSON {
+        let rows = payments.values.filter { payment in
+            (request.status == nil || payment.status.rawValue == request.status)
+                && (request.after.map { payment.hash.description > $0.description } ?? true)
+        }
+        let page = rows.sorted { $0.hash.description < $1.hash.description }.prefix(Int(clamping: request.limit))
+        return ["payments": .array(page.map(\.json)), "last_cursor": page.last.map { JSON($0.hash) } ?? .null]
     }
 
     /// A channel with the target, or one with another peer: inside the library every peer has a channel with every

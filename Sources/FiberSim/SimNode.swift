@@ -16,6 +16,11 @@ final class SimNode: @unchecked Sendable {
     /// How many payment sessions were begun, readable from any thread.
     let paymentsMade: Lock<Int>
 
+    var chain: SimulatedChain
+    var waitEstimate = WaitEstimate()
+    /// The file of the funding key, which is read again whenever the wallet is asked.
+    let keyPath: String
+
     private let store: Store
     private let thread: NodeThread
     private let events: EventQueue?
@@ -25,11 +30,13 @@ final class SimNode: @unchecked Sendable {
     static let networkDelay = Duration.milliseconds(5)
 
     init(
-        _ configuration: Configuration, pubkey: Pubkey, listening: String, store: Store, thread: NodeThread,
-        events: EventQueue?, paymentsMade: Lock<Int>
+        _ configuration: Configuration, pubkey: Pubkey, keyPath: String, listening: String, store: Store,
+        thread: NodeThread, events: EventQueue?, paymentsMade: Lock<Int>
     ) throws {
         self.configuration = configuration
         self.pubkey = pubkey
+        self.keyPath = keyPath
+        chain = SimulatedChain(configuration.simulation.chain)
         self.listening = listening
         self.store = store
         self.thread = thread

@@ -18,6 +18,10 @@ final class Store {
         UPDATE channel SET record = json_set(record, '$.inbound', json('[]'), '$.nextInboundTLC', 0);
         UPDATE invoice SET record = json_set(record, '$.status', 'Open')
         """,
+        """
+        UPDATE channel SET record = json_set(record, '$.spent', json_extract(record, '$.funding'),
+            '$.returned', '0x0', '$.fundingFee', '0x0')
+        """,
     ]
 
     init(path: String) throws {

@@ -81,22 +81,6 @@ public func fiberPrepareCkbWithHistoryStartBlock(
     prepare(.fiber_prepare_ckb_with_history_start_block, options, callback)
 }
 
-/// The state of the chain backend: not simulated.
-@c(fiber_ckb_readiness)
-public func fiberCkbReadiness(
-    _ handle: OpaquePointer?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_ckb_readiness, handle, out) { unsimulated(.fiber_ckb_readiness) }
-}
-
-/// The balance on the chain: not simulated.
-@c(fiber_ckb_balance)
-public func fiberCkbBalance(
-    _ handle: OpaquePointer?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_ckb_balance, handle, out) { unsimulated(.fiber_ckb_balance) }
-}
-
 /// The answer to an inbound channel: not simulated.
 @c(fiber_accept_channel)
 public func fiberAcceptChannel(
@@ -205,17 +189,5 @@ public func fiberSendPaymentWithRouter(
         _ = try parameters.object("custom_records")
         _ = try parameters.script("udt_type_script")
         return unsimulated(.fiber_send_payment_with_router)
-    }
-}
-
-/// The payments: not simulated.
-@c(fiber_list_payments)
-public func fiberListPayments(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberListPaymentsOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_list_payments, handle, options, out) { options in
-        _ = try RequestParameters(options).hash("after")
-        return unsimulated(.fiber_list_payments)
     }
 }

@@ -13,7 +13,8 @@ SCRIPT = '{"code_hash":"0x%s","hash_type":"type","args":"0x"}' % ("00" * 32)
 SIMULATED = {
     "fiber_node_info", "fiber_list_peers", "fiber_connect_peer", "fiber_disconnect_peer", "fiber_open_channel",
     "fiber_list_channels", "fiber_new_invoice", "fiber_send_payment", "fiber_get_payment", "fiber_parse_invoice",
-    "fiber_get_invoice", "fiber_cancel_invoice", "fiber_settle_invoice"}
+    "fiber_get_invoice", "fiber_cancel_invoice", "fiber_settle_invoice",
+    "fiber_list_payments", "fiber_ckb_readiness", "fiber_ckb_balance"}
 # A sound value for each required string of an options struct.
 SOUND = {
     "pubkey": PUBKEY, "temporary_channel_id": HASH, "channel_id": HASH, "shutdown_script_json": SCRIPT,
@@ -287,7 +288,7 @@ class WithoutAHandle(FreshCase):
             self.assertEqual(library.fiber_sim_control(request, ctypes.byref(out)), 2, request)
             self.assertTrue(library.last_error().startswith("simulator: "), library.last_error())
         self.assertEqual(library.fiber_sim_control(b'{"dance":{}}', ctypes.byref(out)), 2)
-        for name in ("counters", "emit", "fault", "hash", "invoice", "pay", "peers"):
+        for name in ("chain", "counters", "emit", "fault", "hash", "invoice", "pay", "peers"):
             self.assertIn(name, library.last_error())
 
 

@@ -19,6 +19,8 @@ extern "C" {
 ///   exit, slow:DURATION, status:N or dead-actor. With `when` "after" its work is done and only the answer is missing.
 ///   `call` "event" does hang, abort, segv, exit, slow:DURATION, not-json, no-kind, bad-utf8, huge, ten-threads or
 ///   after-stop.
+/// - `{"chain":{"behind":N,"advance_seconds":N,"fault":"..."}}`: the indexer falls N blocks behind; the chain's time
+///   moves forward; `fault` is none, tip-rpc, no-indexer, indexer-rpc or stale. Answers the two heights.
 /// - `{"counters":{}}`: events offered and returned and their hash (kept in `<database_prefix>/sim-counters`, see
 ///   Counters.swift), live strings, calls by name, payment sessions begun.
 /// - `{"peers":{}}`: the peers inside the library.
