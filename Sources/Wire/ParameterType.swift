@@ -31,7 +31,7 @@ public enum ParameterType: Sendable, Equatable {
         case hash
 
         /// What is checked; neither repeats a value in its error.
-        fileprivate var plain: ParameterType {
+        var plain: ParameterType {
             switch self {
             case .text(let limit): .text(maxBytes: limit)
             case .hash: .hash

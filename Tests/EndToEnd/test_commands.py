@@ -90,6 +90,13 @@ BAD = {
         ({"after": 0, "network": "dev", "account": "nobody"}, NOT_FOUND, None),
         ({"after": 0, "network": "dev", "account": "../demo"}, None, None),
     ],
+    "events.schema": [
+        UNKNOWN,
+        ({"source": "any"}, PARAMS, "source"),
+        ({"kind": 5}, PARAMS, "kind"),
+        ({"kind": "ChannelExploded"}, PARAMS, "kind"),
+    ],
+    "rpc.discover": [UNKNOWN, ({"version": 1}, PARAMS, "version"), ({"method": "bus.ping"}, PARAMS, "method")],
     "fiber.sim": [
         UNKNOWN,
         ({}, PARAMS, "emit"),
@@ -355,6 +362,38 @@ class CommandsTest(BusTest):
         for method in bus.call("bus.methods")["methods"]:
             self.assertGreater(len(method["summary"]), 10)
             self.assertIn("parameters", method)
+
+    def test_the_open_rpc_document_describes_what_can_be_called(self):
+        document = self.bus.call("rpc.discover")
+        self.assertRegex(document["openrpc"], r"^1\.")
+        described = {method["name"]: method for method in document["methods"]}
+        listed = self.bus.call("bus.methods")["methods"]
+        self.assertEqual(set(described), {method["name"] for method in listed})
+        for method in listed:
+            parameters = {parameter["name"]: parameter for parameter in described[method["name"]]["params"]}
+            self.assertEqual(set(parameters), {parameter["name"] for parameter in method["parameters"]})
+            for parameter in method["parameters"]:
+                self.assertEqual(parameters[parameter["name"]]["required"], parameter["required"])
+        pubkey = {parameter["name"]: parameter for parameter in described["fiber.open_channel"]["params"]}["pubkey"]
+        self.assertRegex(KEY, pubkey["schema"]["pattern"])
+        self.assertNotRegex(HASH, pubkey["schema"]["pattern"])
+
+    def test_what_the_node_says_is_of_its_schema(self):
+        self.bus.wait_for_kind("ChannelReady")
+        schemas = self.bus.call("events.schema")["schemas"]
+        self.assertEqual(len(schemas), 19)
+        self.assertEqual(self.bus.call("events.schema", {"kind": "ChannelReady"})["schemas"],
+                         {"ChannelReady": schemas["ChannelReady"]})
+        said = [event for event in self.bus.read_all() if event.header["source"] == "fiber"]
+        self.assertGreater(len({event.kind for event in said}), 3)
+        for event in said:
+            properties = schemas[event.kind]["properties"]
+            self.assertEqual(set(event.payload), set(properties), event.kind)
+            for name, value in event.payload.items():
+                schema = properties[name]
+                self.assertEqual(value, schema.get("const", value))
+                self.assertRegex(str(value), schema.get("pattern", "^"))
+                self.assertIs(type(value), {"array": list, "boolean": bool}.get(schema.get("type"), str))
 
     def test_null_is_the_same_as_leaving_a_parameter_out(self):
         self.bus.wait_for_kind("ChannelReady")
