@@ -53,12 +53,13 @@ enum FiberCalls {
             .part("counters", "answers the counters; takes {}"),
             .part("peers", "answers the simulated peers; takes {}"),
             .part("invoice", "answers an invoice of a simulated peer: peer (its name), amount (in shannons)"),
+            .part("pay", "a simulated peer pays: peer (its name), invoice (of this node) or amount (in shannons)"),
+            .part("hash", "answers the payment hash of a preimage, for a hold invoice: preimage"),
+            .part("chain", "moves the chain: behind (blocks), advance_seconds, fault (none, tip-rpc, stale, …)"),
         ], output: .json, result: "what the simulator answers", effect: .change,
         check: { (given, _) throws(BusError) in
             guard given.members?.count == 1 else {
-                throw BusError(
-                    .invalidParams, "fiber.sim takes exactly one of emit, fault, counters, peers, invoice",
-                    ["path": "emit"])
+                throw .parameter("emit", "or exactly one of the others is required")
             }
         }
     ) { library in

@@ -1,0 +1,139 @@
+"""What a program does with a Fiber node over the bus: invoices on both sides, payments, the chain behind it."""
+
+import unittest
+
+from bus import BusTest, wait_for
+
+NODE = (-32003, "node_error")
+CKB = 10**8
+PREIMAGE = "0x" + "5e" * 32
+
+
+class FiberTest(BusTest):
+    def setUp(self):
+        self.bus = self.make_bus()
+        self.bus.start()
+        self.bus.wait_for_kind("ChannelReady")
+
+    def call(self, method, **params):
+        return self.bus.call(f"fiber.{method}", params)
+
+    def refused(self, reason, method, **params):
+        error = self.assert_error(*NODE, self.call, method, **params)
+        self.assertEqual(error.data["reason"], reason, error.message)
+        return error
+
+    def pay_us(self, **request):
+        return self.bus.call("fiber.sim", {"pay": {"peer": "bob", **request}})["payment_hash"]
+
+    def wait_for_invoice(self, hash, status):
+        return wait_for(lambda: self.call("get_invoice", payment_hash=hash)["status"] == status, f"an invoice {status}")
+
+    def fill(self):
+        """Pays bob enough that he can pay us."""
+        invoice = self.bus.call("fiber.sim", {"invoice": {"peer": "bob", "amount": 50 * CKB}})
+        self.call("send_payment", invoice=invoice["invoice"])
+        wait_for(lambda: self.call("get_payment", payment_hash=invoice["payment_hash"])["status"] == "Success",
+                 "the payment to bob")
+
+
+class InvoiceTest(FiberTest):
+    def test_an_invoice_says_what_it_was_made_of(self):
+        made = self.call("new_invoice", amount="1.5 CKB", description="café ☕", expiry=3600)["invoice"]
+        invoice = self.call("parse_invoice", invoice=made)["invoice"]
+        self.assertEqual((invoice["currency"], int(invoice["amount"], 16)), ("Fibt", 150000000))
+        said = {name: value for attribute in invoice["data"]["attrs"] for name, value in attribute.items()}
+        self.assertEqual((said["description"], int(said["expiry_time"], 16)), ("café ☕", 3600))
+        self.assertEqual(said["payee_public_key"], self.call("node_info")["pubkey"])
+        stands = self.call("get_invoice", payment_hash=invoice["data"]["payment_hash"])
+        self.assertEqual(stands, {"invoice_address": made, "invoice": invoice, "status": "Open"})
+        self.refused("invoice_invalid", "parse_invoice", invoice=made[:-1])
+        self.refused("invoice_invalid", "parse_invoice", invoice="☕")
+
+    def test_an_invoice_is_paid_and_cannot_be_cancelled_then(self):
+        self.fill()
+        made = self.call("new_invoice", amount="2 CKB")["invoice"]
+        hash = self.pay_us(invoice=made)
+        self.wait_for_invoice(hash, "Paid")
+        self.refused("invoice_state", "cancel_invoice", payment_hash=hash)
+
+    def test_a_cancelled_invoice_stays_cancelled(self):
+        made = self.call("new_invoice", amount="2 CKB")["invoice"]
+        hash = self.call("parse_invoice", invoice=made)["invoice"]["data"]["payment_hash"]
+        self.assertEqual(self.call("cancel_invoice", payment_hash=hash)["status"], "Cancelled")
+        self.assertEqual(self.call("get_invoice", payment_hash=hash)["status"], "Cancelled")
+        self.refused("invoice_state", "cancel_invoice", payment_hash=hash)
+        self.refused("invoice_unknown", "get_invoice", payment_hash="0x" + "12" * 32)
+
+    def test_a_held_payment_is_taken_with_its_preimage_alone(self):
+        self.fill()
+        hash = self.bus.call("fiber.sim", {"hash": {"preimage": PREIMAGE}})["payment_hash"]
+        made = self.call("new_invoice", amount="2 CKB", payment_hash=hash)["invoice"]
+        self.assert_error(*NODE, self.call, "settle_invoice", payment_hash=hash, payment_preimage=PREIMAGE)
+        before = self.balance()
+        self.pay_us(invoice=made)
+        self.wait_for_invoice(hash, "Received")
+        error = self.assert_error(*NODE, self.call, "settle_invoice", payment_hash=hash,
+                                  payment_preimage="0x" + "5f" * 32)
+        self.assertNotIn("5f5f", error.message)
+        self.assertEqual(self.balance(), before, "nothing is ours before the preimage is out")
+        self.assertEqual(self.call("settle_invoice", payment_hash=hash, payment_preimage=PREIMAGE), {})
+        self.wait_for_invoice(hash, "Paid")
+        self.assertEqual(self.balance(), before + 2 * CKB)
+        wait_for(lambda: hash in [event.payload["payment_hash"] for event in self.bus.read_kinds("PreimageCreated")],
+                 "the preimage to come out")
+        self.assertNotIn("5e5e", self.bus.log())
+
+    def balance(self):
+        return int(self.call("list_channels")["channels"][0]["local_balance"], 16)
+
+
+class PaymentTest(FiberTest):
+    def test_payments_are_listed_page_by_page(self):
+        bob = self.bus.read_kinds("ChannelReady")[0].payload["pubkey"]
+        made = [self.call("send_payment", target_pubkey=bob, amount="1 CKB", keysend=True)["payment_hash"]
+                for _ in range(5)]
+        for hash in made:
+            wait_for(lambda: self.call("get_payment", payment_hash=hash)["status"] == "Success", "the outcome")
+        seen, after = [], None
+        while True:
+            page = self.call("list_payments", limit=2, after=after)
+            seen += page["payments"]
+            after = page["last_cursor"]
+            if len(page["payments"]) < 2:
+                break
+            self.assertEqual(after, page["payments"][-1]["payment_hash"])
+        self.assertEqual([payment["payment_hash"] for payment in seen], sorted(made))
+        self.assertEqual(seen[0], self.call("get_payment", payment_hash=seen[0]["payment_hash"]))
+        self.assertEqual(len(self.call("list_payments", status="Success")["payments"]), 5)
+        self.assertEqual(self.call("list_payments", status="Failed")["payments"], [])
+
+
+class ChainTest(FiberTest):
+    def test_a_chain_that_is_behind_is_not_ready(self):
+        ready = self.call("ckb_readiness")
+        self.assertEqual((ready["ready"], ready["lag"]), (True, 0))
+        self.assertNotIn("reason", ready)
+        self.bus.call("fiber.sim", {"chain": {"fault": "stale"}})
+        behind = self.call("ckb_readiness")
+        self.assertIs(behind["ready"], False)
+        bob = self.bus.read_kinds("ChannelReady")[0].payload["pubkey"]
+        error = self.assert_error(-32006, "not_ready", self.call, "open_channel", pubkey=bob, funding_amount="200 CKB")
+        self.assertEqual(error.data["readiness"], behind)
+        self.assertIs(error.data["retryable"], True)
+        self.bus.call("fiber.sim", {"chain": {"fault": "none"}})
+        self.assertIs(self.call("ckb_readiness")["ready"], True)
+        self.assertRegex(self.call("open_channel", pubkey=bob, funding_amount="200 CKB")["temporary_channel_id"], "^0x")
+
+    def test_the_wallet_tells_what_it_holds(self):
+        balance = self.call("ckb_balance")
+        self.assertEqual(balance["scope"], "base_ckb_only")
+        self.assertTrue(balance["address"].startswith("ckt1"), balance)
+        whole, part = balance["capacity_ckb"].split(".")
+        self.assertEqual(int(whole) * CKB + int(part.ljust(8, "0")), int(balance["capacity_shannons"]))
+        self.bus.call("fiber.sim", {"chain": {"fault": "tip-rpc"}})
+        self.refused("chain_unreachable", "ckb_balance")
+
+
+if __name__ == "__main__":
+    unittest.main()
