@@ -4,7 +4,7 @@ import CFiber
 enum Control {
     private static let commands: [String: @Sendable (Members) throws -> JSON] = [
         "chain": chain, "counters": counters, "emit": emit, "fault": fault, "hash": hash, "invoice": invoice,
-        "pay": pay, "peers": peers,
+        "open": open, "pay": pay, "peers": peers,
     ]
 
     /// Performs the one command that the text holds.
@@ -104,6 +104,17 @@ enum Control {
     private static func hash(_ members: Members) throws -> JSON {
         try members.refuseUnknown(besides: ["preimage"])
         return ["payment_hash": JSON(try Hash256(parsing: members.text("preimage")).simulatedPaymentHash)]
+    }
+
+    private static func open(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["peer", "amount", "public"])
+        let (peer, amount) = (try members.text("peer"), try members.number("amount", 1...Int.max))
+        let isPublic = try members.bool("public", default: true)
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        return try node.inspect { node in
+            let id = try node.peerOpens(peer, funding: UInt128(amount), isPublic: isPublic)
+            return ["temporary_channel_id": JSON(id)]
+        }
     }
 
     private static func pay(_ members: Members) throws -> JSON {

@@ -18,6 +18,14 @@ struct Members {
         return text
     }
 
+    func bool(_ name: String, default fallback: Bool) throws -> Bool {
+        guard let member = members[name] else { return fallback }
+        guard case .bool(let value) = member else {
+            throw Refusal.invalid("simulator: \(command).\(name) must be true or false")
+        }
+        return value
+    }
+
     /// An amount of shannons, if there is one.
     func amount(_ name: String) throws -> UInt128? {
         members[name] == nil ? nil : UInt128(try number(name, 1...Int.max))

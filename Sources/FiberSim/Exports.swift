@@ -70,30 +70,6 @@ public func fiberDisconnectPeer(_ handle: OpaquePointer?, _ pubkey: UnsafePointe
     }
 }
 
-/// Begins to open a channel; the answer is its temporary id.
-@c(fiber_open_channel)
-public func fiberOpenChannel(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberOpenChannelOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_open_channel, handle, options, out) { options in
-        let request = try OpenChannelRequest(RequestParameters(options))
-        return { node in try node.openChannel(request) }
-    }
-}
-
-/// The channels, newest first, as JSON.
-@c(fiber_list_channels)
-public func fiberListChannels(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberListChannelsOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_list_channels, handle, options, out) { options in
-        let request = try ListChannelsRequest(RequestParameters(options))
-        return { node in try node.listChannels(request).text }
-    }
-}
-
 /// Frees a string that the library returned. NULL is nothing to free.
 @c(fiber_string_free)
 public func fiberStringFree(_ string: UnsafeMutablePointer<CChar>?) {

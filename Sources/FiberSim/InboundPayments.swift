@@ -41,7 +41,7 @@ extension SimNode {
         }
         let usable = channels.indices.filter { index in
             channels[index].state == .ready && isOnline(channels[index]) && channels[index].udt == invoice?.udt
-                && channels[index].remote.value >= amount
+                && channels[index].remote.value >= amount && channels[index].tlcMinimum.value <= amount
         }
         // Its own channel, or on through another peer.
         guard let index = usable.first(where: { channels[$0].pubkey == peer.pubkey }) ?? usable.first else {
@@ -106,6 +106,7 @@ extension SimNode {
         if let invoice { invoices[invoice.hash] = invoice }
         emitStateUpdate(channels[index])
         emit(["kind": "PreimageRemoved", "payment_hash": JSON(tlc.hash)])
+        try closeWhenDrained(index)
     }
 
     private func sendBack(_ tlc: InboundTLC, at index: Int) throws {
@@ -113,5 +114,6 @@ extension SimNode {
         channels[index].remote.value += tlc.amount.value
         try save(channels[index])
         emitStateUpdate(channels[index])
+        try closeWhenDrained(index)
     }
 }

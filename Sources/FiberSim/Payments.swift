@@ -137,7 +137,8 @@ extension SimNode {
     /// network.
     private func findRoute(_ order: PaymentOrder) -> Route? {
         func usable(_ channel: Channel, _ total: UInt128) -> Bool {
-            channel.state == .ready && isOnline(channel) && channel.udt == order.udt && channel.local.value >= total
+            channel.state == .ready && channel.isEnabled && isOnline(channel) && channel.udt == order.udt
+                && channel.local.value >= total
         }
         if let direct = channels.first(where: { $0.pubkey == order.target && usable($0, order.amount) }) {
             return Route(channelID: direct.id, fee: 0, failureToCome: order.failureAtTarget)
@@ -154,7 +155,7 @@ extension SimNode {
     private func putInFlight(_ hash: Hash256) throws {
         guard var payment = payments[hash], payment.status == .created, let index = channel(of: payment) else { return }
         guard isOnline(channels[index]) else { return }
-        guard channels[index].local.value >= payment.total else {
+        guard channels[index].state == .ready, channels[index].local.value >= payment.total else {
             return try settle(payment, failure: Self.noPath)
         }
         payment.status = .inflight
@@ -185,9 +186,11 @@ extension SimNode {
         if isTaken { emit(["kind": "PreimageCreated", "payment_hash": JSON(hash), "redacted": .bool(true)]) }
         emitStateUpdate(channels[index])
         if isTaken { emit(["kind": "PreimageRemoved", "payment_hash": JSON(hash)]) }
+        try closeWhenDrained(index)
     }
 
-    private func settle(_ payment: Payment, failure: String?, _ channel: Channel? = nil) throws {
+    /// Ends a payment, with the channel that it moved.
+    func settle(_ payment: Payment, failure: String?, _ channel: Channel? = nil) throws {
         var payment = payment
         payment.status = failure == nil ? .success : .failed
         payment.failedError = failure

@@ -65,6 +65,7 @@ final class SimNode: @unchecked Sendable {
         ])
         Log.write("node \(pubkey) on \(identified)")
         failInterruptedOpenings()
+        watchClosings()
         for peer in configuration.simulation.peers.map(\.pubkey) where isDialledAtStart(peer) {
             later { $0.connectionStands(peer) }
         }

@@ -22,6 +22,10 @@ final class Store {
         UPDATE channel SET record = json_set(record, '$.spent', json_extract(record, '$.funding'),
             '$.returned', '0x0', '$.fundingFee', '0x0')
         """,
+        """
+        UPDATE channel SET record = json_set(record, '$.peerFunding', '0x24e160300', '$.isAcceptor', json('false'),
+            '$.isEnabled', json('true'), '$.paysWallet', json('true'), '$.tlcMinimum', '0x0', '$.closingFee', '0x3e8')
+        """,
     ]
 
     init(path: String) throws {

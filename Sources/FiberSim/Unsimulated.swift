@@ -81,20 +81,6 @@ public func fiberPrepareCkbWithHistoryStartBlock(
     prepare(.fiber_prepare_ckb_with_history_start_block, options, callback)
 }
 
-/// The answer to an inbound channel: not simulated.
-@c(fiber_accept_channel)
-public func fiberAcceptChannel(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberAcceptChannelOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_accept_channel, handle, options, out) { options in
-        let parameters = try RequestParameters(options)
-        _ = try parameters.hash("temporary_channel_id")
-        _ = try parameters.script("shutdown_script")
-        return unsimulated(.fiber_accept_channel)
-    }
-}
-
 /// A channel that somebody else funds: not simulated.
 @c(fiber_open_channel_with_external_funding)
 public func fiberOpenChannelWithExternalFunding(
@@ -124,41 +110,6 @@ public func fiberSubmitSignedFundingTx(
         _ = try parameters.hash("channel_id")
         _ = try parameters.object("signed_funding_tx")
         return unsimulated(.fiber_submit_signed_funding_tx)
-    }
-}
-
-/// The end of an opening: not simulated.
-@c(fiber_abandon_channel)
-public func fiberAbandonChannel(_ handle: OpaquePointer?, _ channelID: UnsafePointer<CChar>?) -> FiberFfiStatus {
-    call(.fiber_abandon_channel, handle) {
-        _ = try Hash256(parsing: Text.required(channelID, "channel_id"))
-        return unsimulated(.fiber_abandon_channel)
-    }
-}
-
-/// The end of a channel: not simulated.
-@c(fiber_shutdown_channel)
-public func fiberShutdownChannel(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberShutdownChannelOptions>?
-) -> FiberFfiStatus {
-    call(.fiber_shutdown_channel, handle) {
-        let options = try FiberShutdownChannelOptions.checked(required(options, "options"))
-        let parameters = try RequestParameters(options)
-        _ = try parameters.hash("channel_id")
-        _ = try parameters.script("close_script")
-        return unsimulated(.fiber_shutdown_channel)
-    }
-}
-
-/// New terms of a channel: not simulated.
-@c(fiber_update_channel)
-public func fiberUpdateChannel(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberUpdateChannelOptions>?
-) -> FiberFfiStatus {
-    call(.fiber_update_channel, handle) {
-        let options = try FiberUpdateChannelOptions.checked(required(options, "options"))
-        _ = try RequestParameters(options).hash("channel_id")
-        return unsimulated(.fiber_update_channel)
     }
 }
 

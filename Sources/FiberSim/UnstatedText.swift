@@ -8,4 +8,28 @@ enum UnstatedText {
     static func settle(status: String) -> String {
         status == "Open" ? "Invoice is still open" : "Invoice is already \(status.lowercased())"
     }
+
+    static let noFunding = "The funding amount of a UDT channel should be greater than 0"
+    static let closingFee = "InvalidParameter: Local balance is not enough to pay the fee"
+    /// The TLC error of a payment whose channel ended by force.
+    static let channelFailure = "PermanentChannelFailure"
+
+    /// Terms that leave too little time.
+    static func expiryDelta(_ delta: UInt64) -> String {
+        "TLC expiry delta is too small, expect larger than 9600000, got \(delta)"
+    }
+
+    /// A channel that cannot be closed this way now.
+    static func shutdown(_ state: ChannelState) -> String {
+        "InvalidState: Trying to send shutdown message while in invalid state, expecting state ChannelReady, "
+            + "but got \(state.name)"
+    }
+
+    /// A channel whose terms cannot be changed now.
+    static func update(_ state: ChannelState) -> String {
+        "InvalidState: Expecting state ChannelReady, but got \(state.name)"
+    }
+
+    /// A channel whose peer is not there.
+    static func offline(_ pubkey: Pubkey) -> String { "Peer \(pubkey.debugPrint) is not connected" }
 }

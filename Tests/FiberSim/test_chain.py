@@ -89,6 +89,9 @@ class Readiness(ChainCase):
         self.assertEqual(self.readiness(node)["wait_estimate"]["confidence"], "low", "after a gap")
         self.move(library, advance_seconds=2000)
         self.assertTrue(self.readiness(node)["ready"])
+        for _ in range(3):
+            self.move(library, advance_seconds=31536000)
+        self.assertTrue(self.readiness(node)["ready"])
         node.stop()
 
     @fresh

@@ -14,7 +14,8 @@ SIMULATED = {
     "fiber_node_info", "fiber_list_peers", "fiber_connect_peer", "fiber_disconnect_peer", "fiber_open_channel",
     "fiber_list_channels", "fiber_new_invoice", "fiber_send_payment", "fiber_get_payment", "fiber_parse_invoice",
     "fiber_get_invoice", "fiber_cancel_invoice", "fiber_settle_invoice",
-    "fiber_list_payments", "fiber_ckb_readiness", "fiber_ckb_balance"}
+    "fiber_list_payments", "fiber_ckb_readiness", "fiber_ckb_balance",
+    "fiber_accept_channel", "fiber_abandon_channel", "fiber_shutdown_channel", "fiber_update_channel"}
 # A sound value for each required string of an options struct.
 SOUND = {
     "pubkey": PUBKEY, "temporary_channel_id": HASH, "channel_id": HASH, "shutdown_script_json": SCRIPT,
@@ -288,7 +289,7 @@ class WithoutAHandle(FreshCase):
             self.assertEqual(library.fiber_sim_control(request, ctypes.byref(out)), 2, request)
             self.assertTrue(library.last_error().startswith("simulator: "), library.last_error())
         self.assertEqual(library.fiber_sim_control(b'{"dance":{}}', ctypes.byref(out)), 2)
-        for name in ("chain", "counters", "emit", "fault", "hash", "invoice", "pay", "peers"):
+        for name in ("chain", "counters", "emit", "fault", "hash", "invoice", "open", "pay", "peers"):
             self.assertIn(name, library.last_error())
 
 

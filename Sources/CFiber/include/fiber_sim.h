@@ -25,6 +25,8 @@ extern "C" {
 ///   Counters.swift), live strings, calls by name, payment sessions begun.
 /// - `{"peers":{}}`: the peers inside the library.
 /// - `{"invoice":{"peer":"bob","amount":N}}`: an invoice of a peer over N shannons, so that there is something to pay.
+/// - `{"open":{"peer":"bob","amount":N,"public":true}}`: a peer asks for a channel in which it puts N shannons; the
+///   answer is the temporary id.
 /// - `{"pay":{"peer":"bob","invoice":"fibt...","amount":N}}`: a peer pays an invoice of this node, or N shannons without
 ///   one; the answer is the payment hash.
 /// - `{"hash":{"preimage":"0x..."}}`: the payment hash that this preimage has in the simulation, for hold invoices.
