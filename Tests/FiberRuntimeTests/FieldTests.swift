@@ -162,6 +162,17 @@ extension NativeSuites {
             #expect(fake.freedAll)
         }
 
+        @Test(
+            "an amount reaches the node with both its halves",
+            arguments: [0, 1, UInt128(UInt64.max), UInt128(UInt64.max) + 1, 1 << 127, UInt128.max])
+        func halves(_ units: UInt128) {
+            let fake = FakeLibrary()
+            _ = make("fiber.send_payment", ["invoice": "x", "amount": .string(String(units))], fake)
+            let sent = fake.state.withLock { $0.arguments }
+            #expect(sent["amount"] == (units == 0 ? nil : String(units)))
+            #expect(sent["has_amount"] == "1")
+        }
+
         @Test("every parameter of every call that takes some is held by a case above")
         func everyParameterIsHeld() {
             let held = Set(Self.cases.map { "\($0.method) \($0.parameter)" })
