@@ -35,3 +35,27 @@ public func fiberListPayments(
         return { node in node.listPayments(request).text }
     }
 }
+
+/// A route over given hops, as JSON.
+@c(fiber_build_router)
+public func fiberBuildRouter(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberBuildRouterOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_build_router, handle, options, out) { options in
+        let request = try BuildRouterRequest(RequestParameters(options))
+        return { node in try node.buildRouter(request).text }
+    }
+}
+
+/// Creates a payment session over a given route; the answer is the payment as JSON.
+@c(fiber_send_payment_with_router)
+public func fiberSendPaymentWithRouter(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSendPaymentWithRouterOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_send_payment_with_router, handle, options, out) { options in
+        let request = try RouterPaymentRequest(RequestParameters(options))
+        return { node in try node.sendPayment(request).text }
+    }
+}

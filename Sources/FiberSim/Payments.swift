@@ -62,38 +62,48 @@ struct ListPaymentsRequest: Sendable {
     }
 }
 
-extension SimNode {
-    private static let noPath = "Failed to build route, PathFind error: no path found"
+/// The way that a payment takes out of this node.
+struct Route: Sendable {
+    let channelID: Hash256
+    let fee: UInt128
+    /// What it comes to when it has arrived; nil is success.
+    let failureToCome: String?
+}
 
-    /// The way that a payment takes out of this node.
-    private struct Route {
-        let channelID: Hash256
-        let fee: UInt128
-        let failureToCome: String?
-    }
+extension SimNode {
+    static let noPath = "Failed to build route, PathFind error: no path found"
 
     /// Begins a payment session; Created is all that the answer says.
     func sendPayment(_ request: SendPaymentRequest) throws -> JSON {
-        let order: PaymentOrder
-        do { order = try request.validated(payer: pubkey, now: SimNode.now) } catch let fault as PaymentOrder.Fault {
+        let order = try validated(request.json) { try request.validated(payer: pubkey, now: SimNode.now) }
+        return try begin(order, by: findRoute(order), asked: request.json)
+    }
+
+    /// The order that `body` makes of a request, or the refusal that repeats it.
+    func validated(_ request: JSON, _ body: () throws -> PaymentOrder) throws -> PaymentOrder {
+        do { return try body() } catch let fault as PaymentOrder.Fault {
             throw Refusal.rpc(
-                "InvalidParameter: Failed to validate payment request: \"\(fault.text)\"", request: request.json)
+                "InvalidParameter: Failed to validate payment request: \"\(fault.text)\"", request: request)
         }
+    }
+
+    /// Begins a session over this route, or fails for want of one.
+    func begin(_ order: PaymentOrder, by route: Route?, asked request: JSON) throws -> JSON {
         let former = payments[order.hash]
         if let former, former.status != .failed, !order.isDryRun {
             throw Refusal.rpc(
                 "InvalidParameter: Payment session already exists: \(order.hash) with payment session status: "
                     + former.status.rawValue,
-                request: request.json)
+                request: request)
         }
-        let route = findRoute(order)
+        let noRoute = Refusal.rpc("Send payment error: \(Self.noPath)", request: request)
         let now = SimNode.now
         var payment = Payment(
             hash: order.hash, target: order.target, amount: Amount(order.amount), fee: Amount(route?.fee ?? 0),
             channelID: route?.channelID, customRecords: order.customRecords, createdAt: former?.createdAt ?? now,
             failureToCome: route?.failureToCome, sessions: (former?.sessions ?? 0) + 1, updatedAt: now)
         guard !order.isDryRun else {
-            guard route != nil else { throw noRoute(request) }
+            guard route != nil else { throw noRoute }
             return payment.json
         }
         if route == nil {
@@ -103,13 +113,9 @@ extension SimNode {
         payments[order.hash] = payment
         try save(payment)
         paymentsMade.withLock { $0 += 1 }
-        guard route != nil else { throw noRoute(request) }
+        guard route != nil else { throw noRoute }
         later { try $0.putInFlight(order.hash) }
         return payment.json
-    }
-
-    private func noRoute(_ request: SendPaymentRequest) -> Refusal {
-        .rpc("Send payment error: \(Self.noPath)", request: request.json)
     }
 
     /// One payment by its hash.
@@ -132,21 +138,24 @@ extension SimNode {
         return ["payments": .array(page.map(\.json)), "last_cursor": page.last.map { JSON($0.hash) } ?? .null]
     }
 
+    /// Whether this much can leave through the channel.
+    func canPay(_ channel: Channel, _ total: UInt128, _ udt: JSON?) -> Bool {
+        channel.state == .ready && channel.isEnabled && isOnline(channel) && channel.udt == udt
+            && channel.local.value >= total
+    }
+
     /// A channel with the target, or one with another peer: inside the library every peer has a channel with every
     /// other and takes a thousandth. A target that is not connected is found on the way there only, as in the real
     /// network.
     private func findRoute(_ order: PaymentOrder) -> Route? {
-        func usable(_ channel: Channel, _ total: UInt128) -> Bool {
-            channel.state == .ready && channel.isEnabled && isOnline(channel) && channel.udt == order.udt
-                && channel.local.value >= total
-        }
-        if let direct = channels.first(where: { $0.pubkey == order.target && usable($0, order.amount) }) {
+        if let direct = channels.first(where: { $0.pubkey == order.target && canPay($0, order.amount, order.udt) }) {
             return Route(channelID: direct.id, fee: 0, failureToCome: order.failureAtTarget)
         }
         guard let target = peers[order.target] else { return nil }
-        let fee = (order.amount + 999) / 1000
+        let fee = Router.fee(on: order.amount)
         guard fee <= order.feeLimit,
-            let first = channels.first(where: { $0.pubkey != order.target && usable($0, order.amount + fee) })
+            let first = channels.first(where: { $0.pubkey != order.target && canPay($0, order.amount + fee, order.udt) }
+            )
         else { return nil }
         return Route(
             channelID: first.id, fee: fee, failureToCome: target.isConnected ? order.failureAtTarget : Self.noPath)

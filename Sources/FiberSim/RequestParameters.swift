@@ -144,7 +144,11 @@ extension RequestParameters {
     }
 
     /// The number that a `0x` text spells, without redundant zeros.
-    static func hexNumber(_ value: JSON?) throws -> UInt64 {
+    static func hexNumber(_ value: JSON?) throws -> UInt64 { try hexInteger(value) }
+    /// `hexNumber` for amounts.
+    static func hexAmount(_ value: JSON?) throws -> UInt128 { try hexInteger(value) }
+
+    private static func hexInteger<Number: FixedWidthInteger>(_ value: JSON?) throws -> Number {
         guard let text = value?.string else { throw wrongType(value ?? .null, "a hex string") }
         guard text.hasPrefix("0x") else {
             throw Refusal.invalidOptions("uint hex string does not start with 0x: \(text)")
@@ -153,7 +157,7 @@ extension RequestParameters {
         guard digits == "0" || digits.first != "0" else {
             throw Refusal.invalidOptions("uint hex string starts with redundant leading zeros: \(text)")
         }
-        guard let first = digits.first, first.isHexDigit, let number = UInt64(digits, radix: 16) else {
+        guard let first = digits.first, first.isHexDigit, let number = Number(digits, radix: 16) else {
             throw Refusal.invalidOptions("invalid uint hex string: \(text)")
         }
         return number

@@ -112,33 +112,3 @@ public func fiberSubmitSignedFundingTx(
         return unsimulated(.fiber_submit_signed_funding_tx)
     }
 }
-
-/// A route: not simulated.
-@c(fiber_build_router)
-public func fiberBuildRouter(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberBuildRouterOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_build_router, handle, options, out) { options in
-        let parameters = try RequestParameters(options)
-        _ = try parameters.script("udt_type_script")
-        _ = try parameters.list("hops_info")
-        return unsimulated(.fiber_build_router)
-    }
-}
-
-/// A payment over a given route: not simulated.
-@c(fiber_send_payment_with_router)
-public func fiberSendPaymentWithRouter(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSendPaymentWithRouterOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_send_payment_with_router, handle, options, out) { options in
-        let parameters = try RequestParameters(options)
-        _ = try parameters.hash("payment_hash")
-        _ = try parameters.list("router")
-        _ = try parameters.object("custom_records")
-        _ = try parameters.script("udt_type_script")
-        return unsimulated(.fiber_send_payment_with_router)
-    }
-}

@@ -32,4 +32,9 @@ enum UnstatedText {
 
     /// A channel whose peer is not there.
     static func offline(_ pubkey: Pubkey) -> String { "Peer \(pubkey.debugPrint) is not connected" }
+
+    static let routerAmount = "Invalid amount"
+    static let routerHops = "Hops are empty or too many"
+    static let finalExpiryDelta =
+        "final_tlc_expiry_delta should be between 9600000 and 1209600000"
 }

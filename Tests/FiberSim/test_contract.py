@@ -15,7 +15,8 @@ SIMULATED = {
     "fiber_list_channels", "fiber_new_invoice", "fiber_send_payment", "fiber_get_payment", "fiber_parse_invoice",
     "fiber_get_invoice", "fiber_cancel_invoice", "fiber_settle_invoice",
     "fiber_list_payments", "fiber_ckb_readiness", "fiber_ckb_balance",
-    "fiber_accept_channel", "fiber_abandon_channel", "fiber_shutdown_channel", "fiber_update_channel"}
+    "fiber_accept_channel", "fiber_abandon_channel", "fiber_shutdown_channel", "fiber_update_channel",
+    "fiber_build_router", "fiber_send_payment_with_router"}
 # A sound value for each required string of an options struct.
 SOUND = {
     "pubkey": PUBKEY, "temporary_channel_id": HASH, "channel_id": HASH, "shutdown_script_json": SCRIPT,
