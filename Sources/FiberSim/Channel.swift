@@ -46,6 +46,8 @@ struct Channel: Codable, Sendable {
     /// Whether the money goes back to the funding wallet; not when another script was named for it.
     var paysWallet = true
     var shutdownTransaction: Hash256?
+    /// The transaction that somebody else is to sign, as it was given out.
+    var unsignedFunding: JSON?
 
     /// What inbound TLCs hold.
     var received: UInt128 { inbound.reduce(0) { $0 + $1.amount.value } }

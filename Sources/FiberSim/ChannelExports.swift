@@ -68,3 +68,27 @@ public func fiberUpdateChannel(
         return { node in try node.updateChannel(request) }
     }
 }
+
+/// Begins to open a channel that somebody else funds; the answer is the transaction to be signed, as JSON.
+@c(fiber_open_channel_with_external_funding)
+public func fiberOpenChannelWithExternalFunding(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberOpenChannelWithExternalFundingOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_open_channel_with_external_funding, handle, options, out) { options in
+        let request = try OpenChannelRequest(RequestParameters(options))
+        return { node in try node.openChannelWithExternalFunding(request).text }
+    }
+}
+
+/// Takes the signed transaction of such a channel; the answer is its hash, as JSON.
+@c(fiber_submit_signed_funding_tx)
+public func fiberSubmitSignedFundingTx(
+    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSubmitSignedFundingTxOptions>?,
+    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> FiberFfiStatus {
+    answer(.fiber_submit_signed_funding_tx, handle, options, out) { options in
+        let request = try SubmitFundingRequest(RequestParameters(options))
+        return { node in try node.submitSignedFunding(request).text }
+    }
+}

@@ -14,6 +14,9 @@ struct OpenChannelRequest: Sendable {
         self.pubkey = pubkey
         udt = try parameters.script("funding_udt_type_script")
         _ = try parameters.script("shutdown_script")
+        // These two are there only when somebody else funds the channel.
+        _ = try parameters.script("funding_lock_script")
+        try parameters.checkCellDeps("funding_lock_script_cell_deps")
         try parameters.refusePlainNumber("commitment_delay_epoch")
     }
 }

@@ -128,6 +128,25 @@ extension RequestParameters {
         }
     }
 
+    /// A member that must be a list of cell deps, when it is there.
+    func checkCellDeps(_ name: String) throws {
+        for dependency in try list(name) ?? [] {
+            for field in ["out_point", "dep_type"] where dependency[field] == nil {
+                throw Refusal.invalidOptions("missing field `\(field)`")
+            }
+            for field in ["tx_hash", "index"] where dependency["out_point"]?[field] == nil {
+                throw Refusal.invalidOptions("missing field `\(field)`")
+            }
+            guard try Self.hexBytes(dependency["out_point"]?["tx_hash"]).count == 32 else {
+                throw Refusal.invalidOptions("invalid length of tx_hash, expected 32 bytes")
+            }
+            _ = try Self.hexNumber(dependency["out_point"]?["index"])
+            guard let type = dependency["dep_type"]?.string, ["code", "dep_group"].contains(type) else {
+                throw Refusal.invalidOptions("unknown variant, expected `code` or `dep_group`")
+            }
+        }
+    }
+
     /// `commitment_delay_epoch`, which cannot be given (see `plainNumber`).
     func refusePlainNumber(_ name: String) throws {
         if let value = self[name] { throw Self.wrongType(value, "a 0x-prefixed hex string") }

@@ -3,10 +3,6 @@ import CFiber
 // Calls that the simulator only checks. Their arguments are refused as the real library refuses them; a sound call is
 // answered with status 2 and a text that says that it is not simulated.
 
-private func unsimulated<Result>(_ call: ABICall) -> @Sendable (SimNode) throws -> Result {
-    { _ in throw refusal(call) }
-}
-
 private func refusal(_ call: ABICall) -> Refusal { .invalid("simulator: \(call.rawValue) is not simulated") }
 
 /// The funding address of the key in `ckb/key`: not simulated.
@@ -79,36 +75,4 @@ public func fiberPrepareCkbWithHistoryStartBlock(
     _ callback: fiber_ckb_prepare_callback?, _ userData: UnsafeMutableRawPointer?
 ) -> FiberFfiStatus {
     prepare(.fiber_prepare_ckb_with_history_start_block, options, callback)
-}
-
-/// A channel that somebody else funds: not simulated.
-@c(fiber_open_channel_with_external_funding)
-public func fiberOpenChannelWithExternalFunding(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberOpenChannelWithExternalFundingOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_open_channel_with_external_funding, handle, options, out) { options in
-        let parameters = try RequestParameters(options)
-        _ = try parameters.pubkey("pubkey")
-        _ = try parameters.script("funding_udt_type_script")
-        _ = try parameters.script("shutdown_script")
-        _ = try parameters.script("funding_lock_script")
-        _ = try parameters.list("funding_lock_script_cell_deps")
-        try parameters.refusePlainNumber("commitment_delay_epoch")
-        return unsimulated(.fiber_open_channel_with_external_funding)
-    }
-}
-
-/// The signed transaction of such a channel: not simulated.
-@c(fiber_submit_signed_funding_tx)
-public func fiberSubmitSignedFundingTx(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSubmitSignedFundingTxOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_submit_signed_funding_tx, handle, options, out) { options in
-        let parameters = try RequestParameters(options)
-        _ = try parameters.hash("channel_id")
-        _ = try parameters.object("signed_funding_tx")
-        return unsimulated(.fiber_submit_signed_funding_tx)
-    }
 }

@@ -37,4 +37,19 @@ enum UnstatedText {
     static let routerHops = "Hops are empty or too many"
     static let finalExpiryDelta =
         "final_tlc_expiry_delta should be between 9600000 and 1209600000"
+
+    static let fundingUnsigned = "InvalidParameter: The funding transaction is not signed"
+
+    /// A funding transaction for a channel that nobody knows.
+    static func fundingUnknown(_ id: Hash256) -> String { "Channel not found error: \(id.debugPrint)" }
+
+    /// A funding transaction for a channel that waits for none.
+    static func fundingState(_ state: ChannelState) -> String {
+        "InvalidState: Expecting a channel that awaits external funding, but got \(state.name)"
+    }
+
+    /// A funding transaction that is not the one that was given out.
+    static func fundingChanged(_ field: String) -> String {
+        "InvalidParameter: The signed funding transaction differs from the unsigned one in \(field)"
+    }
 }
