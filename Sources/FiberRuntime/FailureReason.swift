@@ -27,6 +27,7 @@ extension NativeFailure {
         (["messaging failed because channel is closed"], "channel_unknown"),
         (["cannot be abandoned"], "channel_state"),
         (["invalid state"], "channel_state"),
+        (["invalidstate"], "channel_state"),
         (["only public channel can be updated"], "channel_not_public"),
         (["the funding amount ("], "funding_too_small"),
         (["invalid udt type script"], "udt_not_allowed"),
@@ -61,7 +62,8 @@ extension NativeFailure {
 
     private static let argumentReasons: [(texts: [String], reason: String)] =
         [
-            "must be", "must not be", "should not be", "mutually exclusive", "cannot be public", "invalidparameter",
-            "invalid", "utf-8", "is missing", "is too small: got", "both payment_hash and payment_preimage are set",
+            "must be", "must not be", "should not be", "should be", "mutually exclusive", "cannot be public",
+            "invalidparameter",
+            "invalid", "utf-8", "is missing", "is too small", "both payment_hash and payment_preimage are set",
         ].map { ([$0], "invalid_argument") }
 }

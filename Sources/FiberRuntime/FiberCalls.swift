@@ -53,6 +53,7 @@ enum FiberCalls {
             .part("counters", "answers the counters; takes {}"),
             .part("peers", "answers the simulated peers; takes {}"),
             .part("invoice", "answers an invoice of a simulated peer: peer (its name), amount (in shannons)"),
+            .part("open", "a simulated peer asks for a channel: peer (its name), amount (in shannons), public"),
             .part("pay", "a simulated peer pays: peer (its name), invoice (of this node) or amount (in shannons)"),
             .part("open", "a simulated peer opens a channel: peer (its name), amount (in shannons), public"),
             .part("hash", "answers the payment hash of a preimage, for a hold invoice: preimage"),

@@ -11,7 +11,13 @@ extension FiberCalls {
             """,
             options: FiberSendPaymentOptions.sized, fields: sendPayment, output: .json,
             result: "payment_hash, status, fee, failed_error, …", effect: .money,
-            find: findPayment, check: checkTarget
+            find: findPayment,
+            check: { (given, options) throws(BusError) in
+                try checkTarget(given, &options)
+                for needed in ["target_pubkey", "amount"] where given["invoice"] == nil && given[needed] == nil {
+                    throw .parameter(needed, "is required without invoice")
+                }
+            }
         ) { library in
             guard let call = library.sendPayment else { return nil }
             return { handle, options, out in call(handle, &options, out) }

@@ -167,6 +167,8 @@ BAD = {
         ({}, PARAMS, "invoice"),
         ({"target_pubkey": KEY, "amount": "1"}, PARAMS, "invoice"),
         ({"keysend": True, "target_pubkey": KEY, "amount": "1", "invoice": "x"}, PARAMS, "invoice"),
+        ({"keysend": True, "amount": "1"}, PARAMS, "target_pubkey"),
+        ({"payment_hash": HASH, "target_pubkey": KEY}, PARAMS, "amount"),
         ({"invoice": 5}, PARAMS, "invoice"),
         ({"invoice": "lnbc1nonsense"}, NODE, None),
         ({"target_pubkey": "02", "amount": "1", "keysend": True}, PARAMS, "target_pubkey"),

@@ -88,6 +88,90 @@ class InvoiceTest(FiberTest):
         return int(self.call("list_channels")["channels"][0]["local_balance"], 16)
 
 
+class ChannelTest(FiberTest):
+    def setUp(self):
+        super().setUp()
+        self.pid = self.bus.status()["pid"]
+        ready = self.bus.read_kinds("ChannelReady")[0].payload
+        self.bob, self.channel = ready["pubkey"], ready["channel_id"]
+
+    def find(self, channel, **params):
+        channels = self.call("list_channels", **params)["channels"]
+        return next((found for found in channels if found["channel_id"] == channel), None)
+
+    def wait_for_close(self, channel, flag):
+        def closed():
+            state = self.find(channel, include_closed=True)["state"]
+            return state["state_name"] == "Closed" and state["state_flags"].split("|") == [flag]
+        wait_for(closed, f"a channel that is closed, {flag}")
+
+    def check_end(self, bus):
+        self.assertEqual(bus.status()["pid"], self.pid, "no refusal was taken for a dead node")
+        super().check_end(bus)
+
+    def test_what_an_update_leaves_out_stays(self):
+        def terms():
+            found = self.find(self.channel)
+            fee, delta = found["tlc_fee_proportional_millionths"], found["tlc_expiry_delta"]
+            return found["enabled"], int(fee, 16), int(delta, 16)
+        self.assertEqual(terms(), (True, 1000, 14400000))
+        self.call("update_channel", channel_id=self.channel, enabled=False)
+        self.assertEqual(terms(), (False, 1000, 14400000))
+        self.call("update_channel", channel_id=self.channel, tlc_fee_proportional_millionths=2500)
+        self.assertEqual(terms(), (False, 2500, 14400000))
+        self.call("update_channel", channel_id=self.channel, enabled=True, tlc_expiry_delta=9600000)
+        self.assertEqual(terms(), (True, 2500, 9600000))
+        self.call("update_channel", channel_id=self.channel, tlc_minimum_value="5")
+        self.assertEqual(terms(), (True, 2500, 9600000))
+        self.refused("channel_unknown", "update_channel", channel_id="0x" + "12" * 32, enabled=True)
+
+    def test_terms_of_a_private_channel_are_not_changed(self):
+        self.call("open_channel", pubkey=self.bob, funding_amount="200 CKB", public=False)
+        private = self.bus.wait_for_kind("ChannelReady", 2)[-1].payload["channel_id"]
+        self.refused("channel_not_public", "update_channel", channel_id=private, tlc_expiry_delta=9600000)
+
+    def test_a_channel_is_closed_with_its_peer(self):
+        self.refused("channel_unknown", "shutdown_channel", channel_id="0x" + "12" * 32)
+        self.refused("channel_state", "abandon_channel", channel_id=self.channel)
+        before = int(self.call("ckb_balance")["capacity_shannons"])
+        self.assertEqual(self.call("shutdown_channel", channel_id=self.channel, fee_rate=2000), {})
+        self.assertEqual(self.bus.wait_for_kind("ChannelClosed")[0].payload["channel_id"], self.channel)
+        self.wait_for_close(self.channel, "COOPERATIVE")
+        self.assertIsNone(self.find(self.channel))
+        self.assertEqual(int(self.call("ckb_balance")["capacity_shannons"]) - before, 500 * CKB - 2000)
+        self.refused("channel_unknown", "shutdown_channel", channel_id=self.channel)
+
+    def test_a_channel_is_closed_without_its_peer(self):
+        self.call("disconnect_peer", pubkey=self.bob)
+        self.refused("not_connected", "shutdown_channel", channel_id=self.channel)
+        self.assertEqual(self.call("shutdown_channel", channel_id=self.channel, force=True), {})
+        self.wait_for_close(self.channel, "UNCOOPERATIVE_LOCAL")
+        self.assertEqual(self.bus.read_kinds("ChannelClosed"), [])
+
+    def ask_for_channel(self):
+        return self.bus.call("fiber.sim", {"open": {"peer": "bob", "amount": 99 * CKB + 1}})["temporary_channel_id"]
+
+    def test_a_channel_that_a_peer_asks_for_is_accepted(self):
+        temporary = self.ask_for_channel()
+        pending = self.bus.wait_for_kind("ChannelPendingToBeAccepted")[0].payload
+        self.assertEqual((pending["pubkey"], pending["channel_id"]), (self.bob, temporary))
+        self.assertEqual(self.find(temporary, only_pending=True)["state"]["state_name"], "NegotiatingFunding")
+        self.refused("funding_too_small", "accept_channel", temporary_channel_id=temporary, funding_amount="1")
+        final = self.call("accept_channel", temporary_channel_id=temporary, funding_amount=str(150 * CKB))["channel_id"]
+        ready = self.bus.wait_for_kind("ChannelReady", 2)[-1].payload
+        self.assertEqual(ready["channel_id"], final)
+        self.assertEqual(int(self.find(final)["local_balance"], 16), 51 * CKB)
+        self.refused("channel_unknown", "accept_channel", temporary_channel_id=temporary, funding_amount=str(150 * CKB))
+
+    def test_a_channel_that_a_peer_asks_for_is_given_up(self):
+        temporary = self.ask_for_channel()
+        self.bus.wait_for_kind("ChannelPendingToBeAccepted")
+        self.assertEqual(self.call("abandon_channel", channel_id=temporary), {})
+        self.assertEqual(self.bus.wait_for_kind("ChannelAbandon")[0].payload["channel_id"], temporary)
+        self.refused("channel_unknown", "accept_channel", temporary_channel_id=temporary, funding_amount=str(150 * CKB))
+        self.refused("channel_unknown", "abandon_channel", channel_id="0x" + "12" * 32)
+
+
 class PaymentTest(FiberTest):
     def test_payments_are_listed_page_by_page(self):
         bob = self.bus.read_kinds("ChannelReady")[0].payload["pubkey"]

@@ -162,6 +162,23 @@ extension NativeSuites {
             #expect(fake.freedAll)
         }
 
+        @Test("a payment without invoice goes to a key: spontaneously, or to a hash")
+        func payees() {
+            let fake = FakeLibrary()
+            let given: JSON = ["target_pubkey": .string(key), "amount": "7"]
+            let members = ["struct_size": "216", "target_pubkey": key, "amount": "7", "has_amount": "1"]
+            _ = make("fiber.send_payment", given.with("keysend", true), fake)
+            #expect(
+                fake.state.withLock { $0.arguments }
+                    == members.merging(["has_keysend": "1", "keysend": "1"]) { $1 })
+            _ = make("fiber.send_payment", given.with("payment_hash", .string(hash)), fake)
+            #expect(fake.state.withLock { $0.arguments } == members.merging(["payment_hash": hash]) { $1 })
+            _ = make("fiber.send_payment_with_router", ["router": [], "keysend": true], fake)
+            #expect(
+                fake.state.withLock { $0.arguments }
+                    == ["struct_size": "64", "router_json": "[]", "has_keysend": "1", "keysend": "1"])
+        }
+
         @Test(
             "an amount reaches the node with both its halves",
             arguments: [0, 1, UInt128(UInt64.max), UInt128(UInt64.max) + 1, 1 << 127, UInt128.max])
@@ -223,6 +240,8 @@ extension NativeSuites {
                 ("fiber.send_payment", [:], "invoice"),
                 ("fiber.send_payment", ["target_pubkey": .string(key), "amount": "1"], "invoice"),
                 ("fiber.send_payment", ["keysend": true, "invoice": "x"], "invoice"),
+                ("fiber.send_payment", ["keysend": true, "amount": "1"], "target_pubkey"),
+                ("fiber.send_payment", ["payment_hash": .string(hash), "target_pubkey": .string(key)], "amount"),
                 ("fiber.send_payment", ["keysend": true, "payment_hash": .string(hash)], "payment_hash"),
                 ("fiber.send_payment_with_router", ["router": []], "invoice"),
                 ("fiber.send_payment_with_router", ["keysend": true], "router"),

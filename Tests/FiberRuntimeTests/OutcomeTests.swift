@@ -88,6 +88,7 @@ extension NativeSuites {
                 ),
                 (wrapped("our signature has been sent. It cannot be abandoned. x"), "channel_state"),
                 (wrapped("Invalid state: x"), "channel_state"),
+                (wrapped("InvalidState: Expecting state ChannelReady"), "channel_state"),
                 (wrapped("Only public channel can be updated"), "channel_not_public"),
                 (wrapped("Invalid UDT type script"), "udt_not_allowed"),
                 (wrapped("An one-way channel cannot be public"), "invalid_argument"),
