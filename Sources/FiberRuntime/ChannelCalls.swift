@@ -7,8 +7,7 @@ extension FiberCalls {
             "open_channel",
             """
             Asks a connected peer for a channel. Success starts the negotiation: ChannelReady tells that it came to \
-            stand, ChannelFundingAborted or a failure_detail that it did not. (commitment_delay_epoch is not offered: \
-            the node refuses whatever is given.)
+            stand, ChannelFundingAborted or a failure_detail that it did not.
             """,
             options: FiberOpenChannelOptions.sized, fields: openChannel, output: .text("temporary_channel_id"),
             result: "temporary_channel_id", effect: .money,
@@ -69,7 +68,7 @@ extension FiberCalls {
             .json(
                 "shutdown_script", \.shutdown_script_json, .object,
                 "the lock script that gets our balance on close: code_hash, hash_type, args (default: the node's own)"),
-        ] + Field.feeRates + Field.terms(udtWhen: fundingUDT)
+        ] + Field.openerTerms + Field.terms(udtWhen: fundingUDT)
 
     private static let acceptChannel: [Field<FiberAcceptChannelOptions>] =
         [

@@ -14,16 +14,16 @@ protocol ChannelTerms {
     var has_max_tlc_number_in_flight: Int32 { get set }
 }
 
-/// What whoever opens a channel says of its transactions.
-protocol ChannelFeeRates {
+/// What only whoever opens a channel says.
+protocol OpenerTerms {
     var commitment_fee_rate: UInt64 { get set }
     var has_commitment_fee_rate: Int32 { get set }
     var funding_fee_rate: UInt64 { get set }
     var has_funding_fee_rate: Int32 { get set }
 }
 
-extension FiberOpenChannelOptions: ChannelTerms, ChannelFeeRates {}
-extension FiberOpenChannelWithExternalFundingOptions: ChannelTerms, ChannelFeeRates {}
+extension FiberOpenChannelOptions: ChannelTerms, OpenerTerms {}
+extension FiberOpenChannelWithExternalFundingOptions: ChannelTerms, OpenerTerms {}
 extension FiberAcceptChannelOptions: ChannelTerms {}
 
 extension Field where Options: ChannelTerms {
@@ -50,10 +50,14 @@ extension Field where Options: ChannelTerms {
     }
 }
 
-extension Field where Options: ChannelFeeRates {
-    /// The parameters of the fee rates.
-    static var feeRates: [Field] {
+extension Field where Options: OpenerTerms {
+    /// The parameters of what only the opener says. (`fiber_ffi` passes
+    /// the delay on as a JSON number, and the node takes only a 0x string.)
+    static var openerTerms: [Field] {
         [
+            .refused(
+                "commitment_delay_epoch", why: "the native library hands it on in a form that the node refuses",
+                "how long a forced close takes, in epochs of about four hours (always 1)"),
             .integer(
                 "commitment_fee_rate", \.commitment_fee_rate, has: \.has_commitment_fee_rate,
                 "shannons per 1000 weight (default 1000)"),

@@ -84,6 +84,11 @@ struct Field<Options>: Sendable {
         }
     }
 
+    /// A member of the struct that must be left alone.
+    static func refused(_ name: String, why: String, _ summary: String) -> Field {
+        Field(name, .refused(why: why), summary) { _, _, _ in }
+    }
+
     /// Yes or no, with a default of our own in the struct.
     static func flag(_ name: String, _ target: Flag, _ summary: String) -> Field {
         Field(name, .boolean, summary) { value, options, _ in

@@ -9,8 +9,7 @@ extension FiberCalls {
             """
             Asks a connected peer for a channel that cells of a given lock script pay for, and answers once the \
             transaction is negotiated. It is to be signed without another change, and handed in with \
-            fiber.submit_signed_funding_tx, by default within 300 seconds. (commitment_delay_epoch is not offered: the \
-            node refuses whatever is given.)
+            fiber.submit_signed_funding_tx, by default within 300 seconds.
             """,
             options: FiberOpenChannelWithExternalFundingOptions.sized, fields: openChannel, output: .json,
             result: "channel_id, unsigned_funding_tx", effect: .money,
@@ -58,5 +57,5 @@ extension FiberCalls {
             .json(
                 fundingUDT, \.funding_udt_type_script_json, .object,
                 "the UDT's type script: code_hash, hash_type, args (default: a CKB channel)"),
-        ] + Field.feeRates + Field.terms(udtWhen: fundingUDT)
+        ] + Field.openerTerms + Field.terms(udtWhen: fundingUDT)
 }

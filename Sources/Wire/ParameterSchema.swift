@@ -21,6 +21,7 @@ extension ParameterType {
         case .object: ["type": "object"]
         case .array: ["type": "array"]
         case .texts: ["type": "array", "items": ["type": "string"]]
+        case .refused(let why): ["not": [:], "description": .string(why)]
         case .secret(let secret): secret.plain.schema.with("writeOnly", true)
         }
     }

@@ -38,6 +38,7 @@ BAD = {
     "choice": NO_TEXT + NUMBERS + ["", "nothing of the kind", "\0"],
     "object": ["", "{}", 5, True, [], {"a\0": 1}, {"a": "\0"}, {"a": [{"b": "\0"}]}] + NUMBERS,
     "array": ["", "[]", 5, True, {}, ["\0"], [{"a": "\0"}]] + NUMBERS,
+    "refused": NO_TEXT + NUMBERS + ["", "0x1"],
     "texts": ["", "x", 5, True, {}, [5], ["a\0"], [None], [[]]] + NUMBERS,
 }
 

@@ -11,6 +11,7 @@ private let method = MethodDescription(
         .init("word", .choice(["a", "b"]), "a word"),
         .init("secret", .secret(.text(maxBytes: 4)), "a secret"), .init("preimage", .secret(.hash), "a preimage"),
         .init("script", .object, "a script"), .init("list", .array, "a list"), .init("names", .texts, "names"),
+        .init("never", .refused(why: "it is broken"), "never"),
     ], result: "nothing", effect: .money, find: "fiber.look with text")
 
 private let hex64 = String(repeating: "Ab", count: 32)
@@ -42,7 +43,7 @@ private let key66 = "02" + String(repeating: "Ab", count: 32)
         ("key", .string(hex64)),
         ("word", "c"), ("word", 1), ("script", []), ("script", ["a": ["b\0": 1]]), ("list", [:]), ("list", ["a\0"]),
         ("names", [1]),
-        ("names", "x"), ("stranger", 1),
+        ("names", "x"), ("never", 1), ("stranger", 1),
     ] as [(String, JSON)])
 func badParameter(name: String, value: JSON) {
     let given = JSON.members(["text": "ok"]).with(name, value)

@@ -59,6 +59,13 @@ private let method = MethodDescription(
         }
     }
 
+    @Test("what cannot be given is of no schema, and is refused with the reason") func refusal() throws {
+        let type = ParameterType.refused(why: "the moon is in the way")
+        #expect(type.schema["not"] == [:])
+        let error = #expect(throws: BusError.self) { try type.check(1, at: "x") { _ in false } }
+        #expect(try #require(error).message.hasSuffix("cannot be given: the moon is in the way"))
+    }
+
     @Test("a secret is marked") func secret() {
         #expect(ParameterType.secret(.hash).schema["writeOnly"] == true)
         #expect(ParameterType.hash.schema["writeOnly"] == nil)
