@@ -55,7 +55,6 @@ enum FiberCalls {
             .part("invoice", "answers an invoice of a simulated peer: peer (its name), amount (in shannons)"),
             .part("open", "a simulated peer asks for a channel: peer (its name), amount (in shannons), public"),
             .part("pay", "a simulated peer pays: peer (its name), invoice (of this node) or amount (in shannons)"),
-            .part("open", "a simulated peer opens a channel: peer (its name), amount (in shannons), public"),
             .part("hash", "answers the payment hash of a preimage, for a hold invoice: preimage"),
             .part("chain", "moves the chain: behind (blocks), advance_seconds, fault (none, tip-rpc, stale, …)"),
         ], output: .json, result: "what the simulator answers", effect: .change,

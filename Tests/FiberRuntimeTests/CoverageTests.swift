@@ -58,6 +58,11 @@ import Wire
         #expect(FiberCalls.all.count == calls.count + 1)
     }
 
+    @Test("a description reads back, so no parameter stands in it twice", arguments: FiberCalls.all.map(\.description))
+    func readsBack(_ method: MethodDescription) {
+        #expect(MethodDescription(parsing: method.json) == method)
+    }
+
     @Test("every member of a struct is a parameter of its native name, and as necessary")
     func parameters() throws {
         for function in calls {

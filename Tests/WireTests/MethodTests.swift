@@ -63,6 +63,13 @@ func badParameter(name: String, value: JSON) {
     #expect(MethodDescription(parsing: description.json) == description)
 }
 
+@Test("a description with the same parameter twice is none") func twice() {
+    let parameters = method.json["parameters"]?.elements ?? []
+    #expect(
+        MethodDescription(parsing: method.json.with("parameters", .array(parameters + parameters.prefix(1)))) == nil)
+    #expect(MethodDescription(parsing: method.json.with("parameters", .array(parameters))) == method)
+}
+
 @Test("method names", arguments: ["a", "a.b.c", ".b", "a.", "A.b", "a.b-c", "a. b", "1.a", ""]) func badMethodNames(
     name: String
 ) {
