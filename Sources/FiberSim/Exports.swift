@@ -4,9 +4,10 @@
 // callback) ends the process here with a message. Whatever it says, it says that it is simulated. It shares no code
 // with the host that loads it.
 //
-// Start here, with the calls that work; then read Contract.swift (the order of checks and the last error),
-// Lifecycle.swift (start and stop) and SimNode.swift (the node behind the handle). Unsimulated.swift has the calls that
-// are checked and then refused.
+// Start here, with start and stop, peers and the strings; the other calls are in ChannelExports.swift,
+// PaymentExports.swift, InvoiceExports.swift and ChainExports.swift, and Unsimulated.swift has the one that is checked
+// and then refused. Then read Contract.swift (the order of checks and the last error), Lifecycle.swift (start and stop)
+// and SimNode.swift (the node behind the handle).
 
 import CFiber
 

@@ -47,6 +47,7 @@ enum Lifecycle {
             throw Refusal.startup("failed to parse config file \(request.configPath): sim.faults: \(refusal.text)")
         }
         try Faults.strike(.fiber_start, .before)
+        try Preparation.refuseWhileRunning()
         let directory = try DataDirectory(prefix: request.prefix)
         try takeLatch(configuration.chain)
         do {

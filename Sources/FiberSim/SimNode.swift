@@ -1,8 +1,9 @@
 import CFiber
 import Linux
 
-/// The simulated node itself: its peers, channels, payments and invoices. Peers.swift, Channels.swift, Payments.swift
-/// and Invoices.swift have what it does; this file has what it is.
+/// The simulated node itself: its peers, channels, payments, invoices and its view of the chain. What it does is in the
+/// files named so: Peers; Opening, Acceptance, ExternalFunding, Channels, ChannelUpdate and Closing; Payments, Router
+/// and InboundPayments; Invoices; Readiness. This file has what it is.
 final class SimNode: @unchecked Sendable {
     // Safe: after `init` all state is touched on the node's thread alone (`RunningNode.inspect`, `later`).
     let configuration: Configuration

@@ -1,24 +1,7 @@
 import CFiber
 
-// Calls that the simulator only checks. Their arguments are refused as the real library refuses them; a sound call is
-// answered with status 2 and a text that says that it is not simulated.
-
-private func refusal(_ call: ABICall) -> Refusal { .invalid("simulator: \(call.rawValue) is not simulated") }
-
-/// The funding address of the key in `ckb/key`: not simulated.
-@c(fiber_ckb_funding_address)
-public func fiberCkbFundingAddress(
-    _ options: UnsafePointer<FiberStartOptions>?, _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    perform(.fiber_ckb_funding_address) {
-        let options = try required(options, "options")
-        let out = try required(out, "out_json")
-        out.pointee = nil
-        _ = try StartRequest(options.pointee)
-        try Faults.strike(.fiber_ckb_funding_address, .before)
-        throw refusal(.fiber_ckb_funding_address)
-    }
-}
+// The one call that the simulator only checks. Its arguments are refused as the real library refuses them; a sound call
+// is answered with status 2 and a text that says that it is not simulated: it asks a chain over HTTP, and there is none.
 
 /// The first block of a wallet: not simulated.
 @c(fiber_ckb_discover_history_start_block)
@@ -43,36 +26,6 @@ public func fiberCkbDiscoverHistoryStartBlock(
             throw Refusal.invalid("exactly one of lock_args, pubkey, and address must be supplied")
         }
         try Faults.strike(.fiber_ckb_discover_history_start_block, .before)
-        throw refusal(.fiber_ckb_discover_history_start_block)
+        throw Refusal.invalid("simulator: fiber_ckb_discover_history_start_block is not simulated")
     }
-}
-
-private func prepare(
-    _ call: ABICall, _ options: UnsafePointer<FiberStartOptions>?, _ callback: fiber_ckb_prepare_callback?
-) -> FiberFfiStatus {
-    perform(call) {
-        let options = try required(options, "options")
-        _ = try required(callback, "completion_callback")
-        _ = try StartRequest(options.pointee)
-        try Faults.strike(call, .before)
-        throw refusal(call)
-    }
-}
-
-/// Preparation of the chain backend: not simulated.
-@c(fiber_prepare_ckb)
-public func fiberPrepareCkb(
-    _ options: UnsafePointer<FiberStartOptions>?, _ callback: fiber_ckb_prepare_callback?,
-    _ userData: UnsafeMutableRawPointer?
-) -> FiberFfiStatus {
-    prepare(.fiber_prepare_ckb, options, callback)
-}
-
-/// Preparation of the chain backend from a block on: not simulated.
-@c(fiber_prepare_ckb_with_history_start_block)
-public func fiberPrepareCkbWithHistoryStartBlock(
-    _ options: UnsafePointer<FiberStartOptions>?, _ historyStartBlock: UInt64,
-    _ callback: fiber_ckb_prepare_callback?, _ userData: UnsafeMutableRawPointer?
-) -> FiberFfiStatus {
-    prepare(.fiber_prepare_ckb_with_history_start_block, options, callback)
 }
