@@ -172,7 +172,46 @@ class ChannelTest(FiberTest):
         self.refused("channel_unknown", "abandon_channel", channel_id="0x" + "12" * 32)
 
 
+    def test_a_channel_is_paid_for_by_another_key(self):
+        script = {"code_hash": "0x" + "ab" * 32, "hash_type": "type", "args": "0x"}
+        deps = [{"out_point": {"tx_hash": "0x" + "cd" * 32, "index": "0x0"}, "dep_type": "dep_group"}]
+        before = self.call("ckb_balance")["capacity_shannons"]
+        begun = self.call("open_channel_with_external_funding", pubkey=self.bob, funding_amount="200 CKB",
+                          shutdown_script=script, funding_lock_script=script, funding_lock_script_cell_deps=deps)
+        transaction = begun["unsigned_funding_tx"]
+        self.assertEqual(transaction["cell_deps"], deps)
+        self.refused("channel_unknown", "submit_signed_funding_tx", channel_id="0x" + "12" * 32,
+                     signed_funding_tx={**transaction, "witnesses": ["0x55"]})
+        self.refused("invalid_argument", "submit_signed_funding_tx", channel_id=begun["channel_id"],
+                     signed_funding_tx={**transaction, "version": "0x1"})
+        done = self.call("submit_signed_funding_tx", channel_id=begun["channel_id"],
+                         signed_funding_tx={**transaction, "witnesses": ["0x55"]})
+        self.assertEqual(done["channel_id"], begun["channel_id"])
+        ready = self.bus.wait_for_kind("ChannelReady", 2)[-1].payload
+        self.assertEqual(ready["out_point"], f"OutPoint({done['funding_tx_hash']}00000000)")
+        self.assertEqual(self.call("ckb_balance")["capacity_shannons"], before, "our own wallet paid nothing")
+
+
 class PaymentTest(FiberTest):
+    def test_a_payment_goes_the_way_that_was_built(self):
+        ready = self.bus.read_kinds("ChannelReady")[0].payload
+        hops = self.call("build_router", hops_info=[{"pubkey": ready["pubkey"], "channel_outpoint": None}],
+                         amount="1.5 CKB")["router_hops"]
+        self.assertEqual([(hop["target"], int(hop["amount_received"], 16)) for hop in hops],
+                         [(ready["pubkey"], 150000000)])
+        self.assertEqual(f"OutPoint({hops[0]['channel_outpoint']})", ready["out_point"])
+        self.assertEqual(self.call("send_payment_with_router", router=hops, keysend=True, dry_run=True)["status"],
+                         "Created")
+        self.assertEqual(self.call("list_payments")["payments"], [])
+        invoice = self.bus.call("fiber.sim", {"invoice": {"peer": "bob", "amount": 150000000}})
+        for params in [{"keysend": True}, {"invoice": invoice["invoice"]}]:
+            hash = self.call("send_payment_with_router", router=hops, **params)["payment_hash"]
+            wait_for(lambda: self.call("get_payment", payment_hash=hash)["status"] == "Success", "the payment")
+        self.assertEqual(hash, invoice["payment_hash"])
+        self.assertEqual(int(self.call("list_channels")["channels"][0]["local_balance"], 16), 401 * CKB - 2 * 150000000)
+        self.refused("payment_exists", "send_payment_with_router", router=hops, invoice=invoice["invoice"])
+        self.refused("no_route", "build_router", hops_info=[{"pubkey": "02" + "ab" * 32, "channel_outpoint": None}])
+
     def test_payments_are_listed_page_by_page(self):
         bob = self.bus.read_kinds("ChannelReady")[0].payload["pubkey"]
         made = [self.call("send_payment", target_pubkey=bob, amount="1 CKB", keysend=True)["payment_hash"]
