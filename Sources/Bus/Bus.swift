@@ -43,7 +43,8 @@ public final class Bus: Sendable {
                 hint: "raise the hard limit (ulimit -Hn, LimitNOFILE=)")
         }
         parts = Parts(
-            settings: settings, catalog: MethodCatalog(), figures: Figures(), status: status, version: version,
+            settings: settings, catalog: MethodCatalog(version: version["version"]?.text ?? ""), figures: Figures(),
+            status: status, version: version,
             deliver: deliver)
         do {
             inbox = try Inbox(byteLimit: settings.maxQueuedEventBytes)

@@ -155,6 +155,8 @@ final class CommandServer {
         case "bus.version": return .result(version)
         case "bus.methods": return .verbatim(catalog.listing)
         case "bus.status": return .result(statusWithFigures())
+        case "events.schema": return .result(try FiberEvent.schemas(of: parameters["kind"]?.text))
+        case "rpc.discover": return .verbatim(catalog.discovery)
         default: break
         }
         if let refusal = inFlight.refusal(client, size: size) { throw refusal }

@@ -8,13 +8,21 @@ final class MethodCatalog: Sendable {
         /// By source; empty: known, but not up.
         var hosted: [String: [MethodDescription]] = [:]
         var listing = MethodCatalog.listing([])
+        var discovery: [UInt8]
         var refusal: BusError?
         var absence: BusError?
     }
 
     private static let own = Dictionary(uniqueKeysWithValues: BusMethods.all.map { ($0.name, $0) })
-    private static let ownNamespaces = Set(BusMethods.all.map { namespace($0.name) } + ["consumers", "rpc"])
-    private let state = Lock(State())
+    private static let ownNamespaces = Set(BusMethods.all.map { namespace($0.name) } + ["consumers"])
+    private let version: String
+    private let state: Lock<State>
+
+    /// `version` is the supervisor's, for the OpenRPC document.
+    init(version: String) {
+        self.version = version
+        state = Lock(State(discovery: MethodCatalog.discovery([], version)))
+    }
 
     /// Sets what can be called of a source; empty: its node is not up. Other names than `source.…` are left out: a host
     /// cannot take ours over.
@@ -26,6 +34,7 @@ final class MethodCatalog: Sendable {
             let all = state.hosted.sorted { $0.key < $1.key }.flatMap(\.value)
             state.methods = MethodCatalog.own.merging(all.map { ($0.name, $0) }) { ours, _ in ours }
             state.listing = MethodCatalog.listing(all)
+            state.discovery = MethodCatalog.discovery(all, version)
         }
     }
 
@@ -37,6 +46,9 @@ final class MethodCatalog: Sendable {
 
     /// The result of `bus.methods`, as JSON text.
     var listing: [UInt8] { state.withLock { $0.listing } }
+
+    /// The result of `rpc.discover`, as JSON text.
+    var discovery: [UInt8] { state.withLock { $0.discovery } }
 
     /// The method of that name, if it can be called now.
     func find(_ name: String) throws(BusError) -> MethodDescription {
@@ -87,5 +99,9 @@ final class MethodCatalog: Sendable {
 
     private static func listing(_ hosted: [MethodDescription]) -> [UInt8] {
         (["methods": .array((BusMethods.all + hosted).map(\.json))] as JSON).bytes
+    }
+
+    private static func discovery(_ hosted: [MethodDescription], _ version: String) -> [UInt8] {
+        OpenRPC.document(version: version, BusMethods.all + hosted).bytes
     }
 }

@@ -7,14 +7,25 @@ extension FiberCalls {
             "open_channel",
             """
             Asks a connected peer for a channel. Success starts the negotiation: ChannelReady tells that it came to \
-            stand, ChannelFundingAborted or a failure_detail that it did not. (commitment_delay_epoch is not offered: \
-            the node refuses whatever is given.)
+            stand, ChannelFundingAborted or a failure_detail that it did not.
             """,
             options: FiberOpenChannelOptions.sized, fields: openChannel, output: .text("temporary_channel_id"),
             result: "temporary_channel_id", effect: .money,
             find: "fiber.list_channels with pubkey, and with only_pending true", check: checkVisibility
         ) { library in
             guard let call = library.openChannel else { return nil }
+            return { handle, options, out in call(handle, &options, out) }
+        },
+        NativeCall(
+            "accept_channel",
+            """
+            Accepts a channel that a peer asks for (ChannelPendingToBeAccepted) below the terms on which the node accepts \
+            by itself.
+            """,
+            options: FiberAcceptChannelOptions.sized, fields: acceptChannel, output: .text("channel_id"),
+            result: "channel_id: the final one", effect: .money, find: "fiber.list_channels, and with only_pending true"
+        ) { library in
+            guard let call = library.acceptChannel else { return nil }
             return { handle, options, out in call(handle, &options, out) }
         },
         NativeCall(
@@ -38,47 +49,41 @@ extension FiberCalls {
         },
     ]
 
-    private static let udt = "funding_udt_type_script"
+    static let fundingUDT = "funding_udt_type_script"
 
-    private static let openChannel: [Field<FiberOpenChannelOptions>] = [
-        .text(
-            "pubkey", \.pubkey, .publicKey, required: true,
-            "the peer's key; it must be connected, and a moment past PeerConnected"),
-        .amount(
-            "funding_amount", \.funding_amount, required: true, udtWhen: udt,
-            "what we put in, in shannons: at least 99 CKB, which stay locked as reserve; of a UDT, its raw units"),
-        .flag("public", \.public_, has: \.has_public, "announced for routing (default true, with one_way false)"),
-        .flag(
-            "one_way", \.one_way, has: \.has_one_way, "pays in one direction only, never public (default false)"),
-        .json(
-            udt, \.funding_udt_type_script_json, .object,
-            "the UDT's type script: code_hash, hash_type, args (default: a CKB channel)"),
-        .json(
-            "shutdown_script", \.shutdown_script_json, .object,
-            "the lock script that gets our balance on close: code_hash, hash_type, args (default: the node's own)"),
-        .integer(
-            "commitment_fee_rate", \.commitment_fee_rate, has: \.has_commitment_fee_rate,
-            "shannons per 1000 weight (default 1000)"),
-        .integer(
-            "funding_fee_rate", \.funding_fee_rate, has: \.has_funding_fee_rate,
-            "shannons per 1000 weight (default 1000)"),
-        .integer(
-            "tlc_expiry_delta", \.tlc_expiry_delta, has: \.has_tlc_expiry_delta,
-            "milliseconds, at least 9600000 (default 14400000)"),
-        .amount(
-            "tlc_min_value", \.tlc_min_value, has: \.has_tlc_min_value, udtWhen: udt,
-            "the smallest payment we forward, in shannons or raw UDT units (default 0)"),
-        .wide(
-            "tlc_fee_proportional_millionths", \.tlc_fee_proportional_millionths,
-            has: \.has_tlc_fee_proportional_millionths, "our fee for forwarding, in millionths (default 1000)"),
-        .amount(
-            "max_tlc_value_in_flight", \.max_tlc_value_in_flight, has: \.has_max_tlc_value_in_flight, udtWhen: udt,
-            "the most that may be in flight, in shannons or raw UDT units; fixed for its life (default: no limit)"
-        ),
-        .integer(
-            "max_tlc_number_in_flight", \.max_tlc_number_in_flight, has: \.has_max_tlc_number_in_flight, in: 0...253,
-            "how many payments may be in flight; fixed for the channel's life (default 125)"),
-    ]
+    private static let openChannel: [Field<FiberOpenChannelOptions>] =
+        [
+            .text(
+                "pubkey", \.pubkey, .publicKey, required: true,
+                "the peer's key; it must be connected, and a moment past PeerConnected"),
+            .amount(
+                "funding_amount", \.funding_amount, required: true, udtWhen: fundingUDT,
+                "what we put in, in shannons: at least 99 CKB, which stay locked as reserve; of a UDT, its raw units"),
+            .flag("public", \.public_, has: \.has_public, "announced for routing (default true, with one_way false)"),
+            .flag(
+                "one_way", \.one_way, has: \.has_one_way, "pays in one direction only, never public (default false)"),
+            .json(
+                fundingUDT, \.funding_udt_type_script_json, .object,
+                "the UDT's type script: code_hash, hash_type, args (default: a CKB channel)"),
+            .json(
+                "shutdown_script", \.shutdown_script_json, .object,
+                "the lock script that gets our balance on close: code_hash, hash_type, args (default: the node's own)"),
+        ] + Field.openerTerms + Field.terms(udtWhen: fundingUDT)
+
+    private static let acceptChannel: [Field<FiberAcceptChannelOptions>] =
+        [
+            .text(
+                temporaryID, \.temporary_channel_id, .hash, required: true,
+                "the channel_id of ChannelPendingToBeAccepted"),
+            .amount(
+                "funding_amount", \.funding_amount, required: true, udtWhen: temporaryID,
+                "what we put in, in shannons or raw UDT units; of which kind the channel is, the node knows"),
+            .json(
+                "shutdown_script", \.shutdown_script_json, .object,
+                "the lock script that gets our balance on close: code_hash, hash_type, args (default: the node's own)"),
+        ] + Field.terms(udtWhen: temporaryID)
+
+    private static let temporaryID = "temporary_channel_id"
 
     /// A one-way channel cannot be public, and public is the native default: asking for one_way alone would always
     /// fail.

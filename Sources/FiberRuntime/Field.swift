@@ -32,8 +32,10 @@ struct Field<Options>: Sendable {
     }
 
     /// An object or a list, which travels as JSON text.
-    static func json(_ name: String, _ target: Text, _ type: ParameterType, _ summary: String) -> Field {
-        Field(name, type, summary) { value, options, strings in
+    static func json(
+        _ name: String, _ target: Text, _ type: ParameterType, required: Bool = false, _ summary: String
+    ) -> Field {
+        Field(name, type, required: required, summary) { value, options, strings in
             options[keyPath: target] = strings.hold(value.encoded)
         }
     }
@@ -45,7 +47,8 @@ struct Field<Options>: Sendable {
         }
     }
 
-    /// An amount that is always there. `udtWhen` names the parameter whose presence makes it one of a UDT.
+    /// An amount that is always there. `udtWhen` names the parameter whose presence makes it one of a UDT, or can: one
+    /// that is required where only the node knows.
     static func amount(_ name: String, _ target: Wide, required: Bool, udtWhen: String, _ summary: String) -> Field {
         Field(name, .amount(udtWhen: udtWhen), required: required, summary) { value, options, _ in
             if let amount = value.wide { options[keyPath: target] = amount }
@@ -79,6 +82,11 @@ struct Field<Options>: Sendable {
             options[keyPath: target] = number
             options[keyPath: has] = 1
         }
+    }
+
+    /// A member of the struct that must be left alone.
+    static func refused(_ name: String, why: String, _ summary: String) -> Field {
+        Field(name, .refused(why: why), summary) { _, _, _ in }
     }
 
     /// Yes or no, with a default of our own in the struct.
@@ -139,6 +147,14 @@ extension SizedOptions {
 }
 
 extension FiberOpenChannelOptions: SizedOptions {}
+extension FiberAcceptChannelOptions: SizedOptions {}
+extension FiberOpenChannelWithExternalFundingOptions: SizedOptions {}
+extension FiberSubmitSignedFundingTxOptions: SizedOptions {}
+extension FiberShutdownChannelOptions: SizedOptions {}
+extension FiberUpdateChannelOptions: SizedOptions {}
+extension FiberBuildRouterOptions: SizedOptions {}
+extension FiberSendPaymentWithRouterOptions: SizedOptions {}
+extension FiberListPaymentsOptions: SizedOptions {}
 extension FiberListChannelsOptions: SizedOptions {}
 extension FiberNewInvoiceOptions: SizedOptions {}
 extension FiberSendPaymentOptions: SizedOptions {}

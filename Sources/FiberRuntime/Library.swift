@@ -16,10 +16,25 @@ public struct Library: @unchecked Sendable {
     var connectPeer: fiber_connect_peer_fn
     var disconnectPeer: fiber_disconnect_peer_fn
     var openChannel: fiber_open_channel_fn?
+    var acceptChannel: fiber_accept_channel_fn?
+    var openChannelWithExternalFunding: fiber_open_channel_with_external_funding_fn?
+    var submitSignedFundingTx: fiber_submit_signed_funding_tx_fn?
+    var abandonChannel: fiber_abandon_channel_fn?
     var listChannels: fiber_list_channels_fn?
+    var shutdownChannel: fiber_shutdown_channel_fn?
+    var updateChannel: fiber_update_channel_fn?
     var newInvoice: fiber_new_invoice_fn?
+    var parseInvoice: fiber_parse_invoice_fn?
+    var getInvoice: fiber_get_invoice_fn?
+    var cancelInvoice: fiber_cancel_invoice_fn?
+    var settleInvoice: fiber_settle_invoice_fn?
     var sendPayment: fiber_send_payment_fn?
+    var buildRouter: fiber_build_router_fn?
+    var sendPaymentWithRouter: fiber_send_payment_with_router_fn?
     var getPayment: fiber_get_payment_fn?
+    var listPayments: fiber_list_payments_fn?
+    var ckbReadiness: fiber_ckb_readiness_fn?
+    var ckbBalance: fiber_ckb_balance_fn?
     var simControl: fiber_sim_control_fn?
 
     /// Only the simulated node has a control function.
@@ -79,11 +94,34 @@ private struct Symbols {
         guard let version, let start, let stop, let stringFree, let lastErrorMessage, let nodeInfo, let listPeers,
             let connectPeer, let disconnectPeer
         else { return nil }
-        return Library(
+        var library = Library(
             version: version, start: start, stop: stop, stringFree: stringFree, lastErrorMessage: lastErrorMessage,
-            nodeInfo: nodeInfo, listPeers: listPeers, connectPeer: connectPeer, disconnectPeer: disconnectPeer,
-            openChannel: optional("fiber_open_channel"), listChannels: optional("fiber_list_channels"),
-            newInvoice: optional("fiber_new_invoice"), sendPayment: optional("fiber_send_payment"),
-            getPayment: optional("fiber_get_payment"), simControl: optional("fiber_sim_control"))
+            nodeInfo: nodeInfo, listPeers: listPeers, connectPeer: connectPeer, disconnectPeer: disconnectPeer)
+        addLaterGenerations(to: &library)
+        return library
+    }
+
+    private func addLaterGenerations(to library: inout Library) {
+        library.openChannel = optional("fiber_open_channel")
+        library.acceptChannel = optional("fiber_accept_channel")
+        library.openChannelWithExternalFunding = optional("fiber_open_channel_with_external_funding")
+        library.submitSignedFundingTx = optional("fiber_submit_signed_funding_tx")
+        library.abandonChannel = optional("fiber_abandon_channel")
+        library.listChannels = optional("fiber_list_channels")
+        library.shutdownChannel = optional("fiber_shutdown_channel")
+        library.updateChannel = optional("fiber_update_channel")
+        library.newInvoice = optional("fiber_new_invoice")
+        library.parseInvoice = optional("fiber_parse_invoice")
+        library.getInvoice = optional("fiber_get_invoice")
+        library.cancelInvoice = optional("fiber_cancel_invoice")
+        library.settleInvoice = optional("fiber_settle_invoice")
+        library.sendPayment = optional("fiber_send_payment")
+        library.buildRouter = optional("fiber_build_router")
+        library.sendPaymentWithRouter = optional("fiber_send_payment_with_router")
+        library.getPayment = optional("fiber_get_payment")
+        library.listPayments = optional("fiber_list_payments")
+        library.ckbReadiness = optional("fiber_ckb_readiness")
+        library.ckbBalance = optional("fiber_ckb_balance")
+        library.simControl = optional("fiber_sim_control")
     }
 }

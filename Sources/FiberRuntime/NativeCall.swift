@@ -36,12 +36,14 @@ struct NativeCall: Sendable {
     ///
     /// - `options`: the arguments before any parameter is set, with our defaults where the native ones are traps.
     /// - `fields`: the parameters, in the order of help texts.
+    /// - `refusal`: the reason of every refusal, where there is but one, whatever the text.
     /// - `check`: what no parameter's type says by itself, with the given parameters at hand.
     /// - `function`: the library's function; nil when this library lacks it. What it throws, only the running node could
     ///   tell to be wrong.
     init<Options>(
         _ name: String, _ summary: String, options: @escaping @Sendable () -> Options, fields: [Field<Options>],
         output: Output, result: String, effect: MethodDescription.Effect = .read, find: String? = nil,
+        refusal: String? = nil,
         check: @escaping @Sendable (JSON, inout Options) throws(BusError) -> Void = { (_, _) throws(BusError) in },
         function:
             @escaping @Sendable (Library) -> (
@@ -68,7 +70,7 @@ struct NativeCall: Sendable {
                 strings.release()
                 let bytes = library.take(text)
                 let known = NativeCall.known(given, fields.filter(\.isSecret).map(\.parameter.name))
-                return NativeCall.made(description, failure, bytes, output, known)
+                return NativeCall.made(description, failure, bytes, output, known, refusal)
             }
         }
     }
@@ -86,13 +88,13 @@ struct NativeCall: Sendable {
 
     private static func made(
         _ description: MethodDescription, _ failure: NativeFailure?, _ bytes: [UInt8]?, _ output: Output,
-        _ known: Set<String>
+        _ known: Set<String>, _ refusal: String?
     ) -> Made {
         guard let failure else {
             return Made(outcome: outcome(description.name, bytes, output))
         }
-        let isDead = failure.isNodeDead(onChannel: description.parameters.contains { $0.name == "channel_id" })
-        let error = failure.error(of: description.name, known: known, isNodeDead: isDead)
+        let isDead = failure.isNodeDead(onChannel: description.parameters.contains { $0.name.hasSuffix("channel_id") })
+        let error = failure.error(of: description.name, known: known, isNodeDead: isDead, meaning: refusal)
         return Made(outcome: .failure(error), nodeDied: isDead ? failure : nil)
     }
 

@@ -52,15 +52,16 @@ struct NativeFailure: Equatable {
         return !onChannel && text.contains("Messaging failed because channel is closed")
     }
 
-    /// The error as the bus answers it. `known` as in `NativeText.shown`.
-    func error(of method: String, known: Set<String>, isNodeDead: Bool) -> BusError {
+    /// The error as the bus answers it. `known` as in `NativeText.shown`; `meaning` is the reason of every refusal of a
+    /// call that can be refused for one reason only.
+    func error(of method: String, known: Set<String>, isNodeDead: Bool, meaning: String? = nil) -> BusError {
         if status == FIBER_FFI_STATUS_NOT_READY.rawValue { return notReady(method) }
         let shown = NativeText.shown(text, known: known)
         let reason: String
         switch status {
         case FIBER_FFI_STATUS_PANIC.rawValue: reason = "panic"
         case _ where isNodeDead: reason = "dead_node"
-        default: reason = NativeFailure.reason(of: text, status: status)
+        default: reason = meaning ?? NativeFailure.reason(of: text, status: status)
         }
         return BusError(
             .nodeError, "\(method) failed: \(shown.isEmpty ? "the library gave no reason" : shown)",
@@ -83,43 +84,5 @@ struct NativeFailure: Equatable {
 
     private func data(_ reason: String) -> KeyValuePairs<String, JSON> {
         ["status": .string(statusName), "status_code": .integer(Int64(status)), "reason": .string(reason)]
-    }
-}
-
-extension NativeFailure {
-    /// Texts of the running node, first match wins, as stable words that a program can act on.
-    private static let reasons: [(text: String, reason: String)] = [
-        ("Peer not found error", "peer_not_found"),
-        ("waiting for peer to send Init message", "peer_not_initialized"),
-        ("is not connected", "not_connected"),
-        ("Payment session already exists", "payment_exists"),
-        ("Payment session not found", "payment_unknown"),
-        ("insufficient balance", "insufficient_balance"),
-        ("Insufficient balance", "insufficient_balance"),
-        ("no path found", "no_route"),
-        ("Failed to build route", "no_route"),
-        ("invoice not found", "invoice_unknown"),
-        ("invoice already exists", "invoice_exists"),
-        ("invoice is expired", "invoice_expired"),
-        ("The funding amount (", "funding_too_small"),
-        ("Currency must be", "currency_mismatch"),
-        ("must be", "invalid_argument"),
-        ("must not be", "invalid_argument"),
-        ("mutually exclusive", "invalid_argument"),
-        ("cannot be public", "invalid_argument"),
-        ("InvalidParameter", "invalid_argument"),
-        ("invalid", "invalid_argument"),
-        ("Invalid", "invalid_argument"),
-        ("utf-8", "invalid_argument"),
-        ("is missing", "invalid_argument"),
-        ("is too small: got", "invalid_argument"),
-        ("does not match the invoice", "invalid_argument"),
-    ]
-
-    static func reason(of text: String, status: UInt32) -> String {
-        if status == FIBER_FFI_STATUS_NULL_POINTER.rawValue { return "invalid_argument" }
-        // Matched inside the message only: the repeated request behind it holds texts of the caller's.
-        let message = NativeText.errorMessage(in: text) ?? text
-        return reasons.first { message.contains($0.text) }?.reason ?? "other"
     }
 }

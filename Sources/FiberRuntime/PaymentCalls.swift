@@ -2,93 +2,6 @@ import CFiber
 import Wire
 
 extension FiberCalls {
-    static let invoices: [NativeCall] = [
-        NativeCall(
-            "new_invoice", "Makes an invoice. The node keeps the preimage to itself.",
-            options: FiberNewInvoiceOptions.sized, fields: newInvoice, output: .text("invoice"), result: "invoice",
-            effect: .change,
-            check: { (given, _) throws(BusError) in
-                guard given["payment_preimage"] == nil || given["payment_hash"] == nil else {
-                    throw .parameter("payment_hash", "cannot be given with payment_preimage")
-                }
-            }
-        ) { library in
-            guard let call = library.newInvoice else { return nil }
-            return { (handle, options, out) throws(BusError) in
-                var info: UnsafeMutablePointer<CChar>?
-                let status = library.nodeInfo(handle, &info)
-                let chain = library.take(info).flatMap { try? JSON.parse($0) }?["chain_hash"]?.text
-                guard status == FIBER_FFI_STATUS_OK else { return status }
-                options.currency = try currency(asked: options.currency, chain: chain)
-                return call(handle, &options, out)
-            }
-        }
-    ]
-
-    /// The currency that belongs to the chain with this hash of its first block. The native default is Fibd whatever the
-    /// chain, which mainnet and testnet then refuse; so is one that belongs to another chain, here and by name.
-    private static func currency(
-        asked: FiberInvoiceCurrency, chain hash: String?
-    ) throws(BusError) -> FiberInvoiceCurrency {
-        // A node that does not tell its chain has the last word.
-        guard let hash else { return asked }
-        let chain = chains.first { $0.hash == hash } ?? developmentChain
-        guard asked != FIBER_INVOICE_CURRENCY_DEFAULT, asked != chain.currency else { return chain.currency }
-        throw .parameter(
-            "currency",
-            "must be \(chain.word) on \(chain.name), which this node is for; left out, it is filled in. The pairs are "
-                + "Fibb on mainnet, Fibt on testnet, Fibd on any other chain")
-    }
-
-    private typealias Chain = (hash: String, name: String, word: String, currency: FiberInvoiceCurrency)
-    private static let developmentChain: Chain = ("", "a development chain", "Fibd", FIBER_INVOICE_CURRENCY_FIBD)
-    private static let chains: [Chain] = [
-        (
-            "0x92b197aa1fba0f63633922c61c92375c9c074a93e85963554f5499fe1450d0e5", "mainnet", "Fibb",
-            FIBER_INVOICE_CURRENCY_FIBB
-        ),
-        (
-            "0x10639e0895502b5688a6be8cf69460d76541bfa4821629d86d62ba0aae3f9606", "testnet", "Fibt",
-            FIBER_INVOICE_CURRENCY_FIBT
-        ),
-    ]
-
-    private static let udt = "udt_type_script"
-    private static let udtSummary = "the UDT's type script: code_hash, hash_type, args (default: CKB)"
-
-    private static let newInvoice: [Field<FiberNewInvoiceOptions>] = [
-        .amount("amount", \.amount, required: true, udtWhen: udt, "in shannons, or raw UDT units"),
-        .text("description", \.description, .text(maxBytes: 639), "for the payer"),
-        .choice(
-            "currency", \.currency,
-            [
-                ("Fibb", FIBER_INVOICE_CURRENCY_FIBB), ("Fibt", FIBER_INVOICE_CURRENCY_FIBT),
-                ("Fibd", FIBER_INVOICE_CURRENCY_FIBD),
-            ],
-            "Fibb on mainnet, Fibt on testnet, else Fibd (default: by the node's chain, unlike the C function's)"
-        ),
-        .text(
-            "payment_preimage", \.payment_preimage, .secret(.hash),
-            "32 bytes in hex (default: a random one, unless payment_hash is given)"),
-        .text(
-            "payment_hash", \.payment_hash, .hash,
-            "instead of payment_preimage: a hold invoice, to be settled with its preimage later"),
-        .integer("expiry", \.expiry, has: \.has_expiry, "seconds until it expires (default: never)"),
-        .text("fallback_address", \.fallback_address, .text(maxBytes: 1024), "a CKB address to pay on chain instead"),
-        .integer(
-            "final_expiry_delta", \.final_expiry_delta, has: \.has_final_expiry_delta,
-            "milliseconds, from 9600000 (the default) to 1209600000"),
-        .json(udt, \.udt_type_script_json, .object, udtSummary),
-        .choice(
-            "hash_algorithm", \.hash_algorithm,
-            [("ckb_hash", FIBER_HASH_ALGORITHM_CKB_HASH), ("sha256", FIBER_HASH_ALGORITHM_SHA256)],
-            "from preimage to payment hash (default ckb_hash)"),
-        .flag("allow_mpp", \.allow_mpp, has: \.has_allow_mpp, "may be paid in parts (default: the node's choice)"),
-        .flag(
-            "allow_trampoline_routing", \.allow_trampoline_routing, has: \.has_allow_trampoline_routing,
-            "may be paid over trampoline nodes (default: the node's choice)"),
-    ]
-
     static let payments: [NativeCall] = [
         NativeCall(
             "send_payment",
@@ -98,7 +11,13 @@ extension FiberCalls {
             """,
             options: FiberSendPaymentOptions.sized, fields: sendPayment, output: .json,
             result: "payment_hash, status, fee, failed_error, …", effect: .money,
-            find: "fiber.get_payment with the payment_hash (given, or the invoice's)"
+            find: findPayment,
+            check: { (given, options) throws(BusError) in
+                try checkTarget(given, &options)
+                for needed in ["target_pubkey", "amount"] where given["invoice"] == nil && given[needed] == nil {
+                    throw .parameter(needed, "is required without invoice")
+                }
+            }
         ) { library in
             guard let call = library.sendPayment else { return nil }
             return { handle, options, out in call(handle, &options, out) }
@@ -111,7 +30,102 @@ extension FiberCalls {
             guard let call = library.getPayment else { return nil }
             return { handle, argument, out in call(handle, argument.text, out) }
         },
+        NativeCall(
+            "list_payments",
+            """
+            The payments of ours, in the order of their hashes, not of time: to see all, ask again with after until a \
+            page is short.
+            """,
+            options: FiberListPaymentsOptions.sized,
+            fields: [
+                .choice(
+                    "status", \.status,
+                    [
+                        ("Created", FIBER_PAYMENT_STATUS_FILTER_CREATED),
+                        ("Inflight", FIBER_PAYMENT_STATUS_FILTER_INFLIGHT),
+                        ("Success", FIBER_PAYMENT_STATUS_FILTER_SUCCESS),
+                        ("Failed", FIBER_PAYMENT_STATUS_FILTER_FAILED),
+                    ], "only those that stand so (default: all)"),
+                .integer("limit", \.limit, has: \.has_limit, in: 1...10_000, "at most so many (default 15)"),
+                .text("after", \.after, .hash, "the last_cursor of the page before"),
+            ], output: .json, result: "payments: as of fiber.get_payment; last_cursor, or null"
+        ) { library in
+            guard let call = library.listPayments else { return nil }
+            return { handle, options, out in call(handle, &options, out) }
+        },
+        NativeCall(
+            "build_router",
+            """
+            Makes a route over given hops, for fiber.send_payment_with_router. Its expiries count from now: it is to be \
+            used soon.
+            """,
+            options: FiberBuildRouterOptions.sized, fields: buildRouter, output: .json,
+            result: "router_hops: target, channel_outpoint, amount_received, incoming_tlc_expiry"
+        ) { library in
+            guard let call = library.buildRouter else { return nil }
+            return { handle, options, out in call(handle, &options, out) }
+        },
+        NativeCall(
+            "send_payment_with_router",
+            """
+            As fiber.send_payment, over a route that fiber.build_router made. Never pay again with a new hash while the \
+            outcome is unknown.
+            """,
+            options: FiberSendPaymentWithRouterOptions.sized, fields: sendPaymentWithRouter, output: .json,
+            result: "payment_hash, status, fee, failed_error, …", effect: .money, find: findPayment,
+            check: checkTarget
+        ) { library in
+            guard let call = library.sendPaymentWithRouter else { return nil }
+            return { handle, options, out in call(handle, &options, out) }
+        },
     ]
+
+    private static let findPayment = "fiber.get_payment with the payment_hash (given, or the invoice's)"
+
+    /// Whom or what to pay has to be said in exactly one way: an invoice, a hash, or keysend.
+    @Sendable private static func checkTarget<Options>(_ given: JSON, _ options: inout Options) throws(BusError) {
+        if given["keysend"] == true {
+            for other in ["invoice", "payment_hash"] where given[other] != nil {
+                throw .parameter(other, "cannot be given with keysend")
+            }
+        } else if given["invoice"] == nil, given["payment_hash"] == nil {
+            throw .parameter("invoice", "or payment_hash or keysend is required")
+        }
+    }
+
+    static let udt = "udt_type_script"
+    static let udtSummary = "the UDT's type script: code_hash, hash_type, args (default: CKB)"
+
+    private static let buildRouter: [Field<FiberBuildRouterOptions>] = [
+        .json(
+            "hops_info", \.hops_info_json, .array, required: true,
+            "the hops, without ourselves, the last one being the target: objects of pubkey, channel_outpoint (or null)"),
+        .amount(
+            "amount", \.amount, has: \.has_amount, udtWhen: udt,
+            "what is to arrive, in shannons or raw UDT units (default 1; 0 is refused)"),
+        .json(udt, \.udt_type_script_json, .object, udtSummary),
+        .integer(
+            "final_tlc_expiry_delta", \.final_tlc_expiry_delta, has: \.has_final_tlc_expiry_delta,
+            "milliseconds, from 9600000 to 1209600000 (default 86400000)"),
+    ]
+
+    private static let sendPaymentWithRouter: [Field<FiberSendPaymentWithRouterOptions>] = [
+        .json(
+            "router", \.router_json, .array, required: true,
+            "the route: the router_hops of fiber.build_router, unchanged"
+        ),
+        .text("invoice", \.invoice, .text(maxBytes: 16384), "what to pay"),
+        .text("payment_hash", \.payment_hash, .hash, "without invoice and keysend: the hash to pay to"),
+        .flag(
+            "keysend", \.keysend, has: \.has_keysend, "without invoice and payment_hash: pay the target (default false)"
+        ),
+        .flag("dry_run", \.dry_run, has: \.has_dry_run, "only answer the fee (default false)"),
+        .json(udt, \.udt_type_script_json, .object, udtSummary),
+        .json("custom_records", \.custom_records_json, .object, recordsSummary),
+    ]
+
+    private static let recordsSummary =
+        "records for the receiver: keys in 0x-hex up to 0xffff, values in 0x-hex, 2048 bytes in all"
 
     private static let sendPayment: [Field<FiberSendPaymentOptions>] = [
         .text(
@@ -145,9 +159,7 @@ extension FiberCalls {
             "tlc_expiry_limit", \.tlc_expiry_limit, has: \.has_tlc_expiry_limit,
             "milliseconds for the whole route, at most 1209600000 (the default)"),
         .json("trampoline_hops", \.trampoline_hops_json, .texts, "public keys of trampoline nodes, in order"),
-        .json(
-            "custom_records", \.custom_records_json, .object,
-            "records for the receiver: keys in 0x-hex up to 0xffff, values in 0x-hex, 2048 bytes in all"),
+        .json("custom_records", \.custom_records_json, .object, recordsSummary),
         .json(
             "hop_hints", \.hop_hints_json, .array,
             "the last private hop: objects of pubkey, channel_outpoint, fee_rate, tlc_expiry_delta"),

@@ -1,86 +1,5 @@
 import CFiber
 
-/// A channel, from the request on.
-struct Channel: Codable, Sendable {
-    /// At least 99 CKB, which stay locked as the reserve.
-    static let minimumFunding: UInt128 = 9_900_000_000
-
-    /// Where a channel stands. The states in which the real node stays for a moment only are left out.
-    enum State: String, Codable {
-        /// Requested; there is only the temporary id.
-        case negotiating
-        /// The funding transaction is agreed.
-        case signing
-        /// The funding transaction is on its way into the chain.
-        case awaitingReady
-        case ready
-        /// The opening failed.
-        case aborted
-
-        var isOpening: Bool { self == .negotiating || self == .signing || self == .awaitingReady }
-        var isLive: Bool { self == .awaitingReady || self == .ready }
-    }
-
-    let temporaryID: Hash256
-    let id: Hash256
-    let pubkey: Pubkey
-    let funding: Amount
-    let isPublic: Bool
-    let isOneWay: Bool
-    let udt: JSON?
-    let tlcExpiryDelta: UInt64
-    let tlcFee: Amount
-    /// Microseconds since 1970, so that the order of creation is kept.
-    let createdAt: Int64
-    var state = State.negotiating
-    var failure: String?
-    var local: Amount
-    var remote = Amount(0)
-    /// What outbound TLCs hold.
-    var offered = Amount(0)
-    var nextTLC = 0
-
-    /// The funding transaction's first output.
-    var outpoint: String { id.outpoint }
-
-    /// `state` of fiber_list_channels. A combined flag appears as soon as one of its bits is set.
-    var stateObject: JSON {
-        switch state {
-        case .negotiating: ["state_name": "NegotiatingFunding", "state_flags": "OUR_INIT_SENT|INIT_SENT"]
-        case .signing:
-            ["state_name": "SigningCommitment", "state_flags": "OUR_COMMITMENT_SIGNED_SENT|COMMITMENT_SIGNED_SENT"]
-        case .awaitingReady: ["state_name": "AwaitingChannelReady", "state_flags": ""]
-        case .ready: ["state_name": "ChannelReady"]
-        case .aborted: ["state_name": "Closed", "state_flags": "FUNDING_ABORTED"]
-        }
-    }
-}
-
-extension Hash256 {
-    /// The outpoint with this transaction and index 0, in hex; what transaction that is follows from the channel id.
-    var outpoint: String {
-        "0x" + SimulatedDigest.of([Array("funding".utf8), bytes]).hex + "00000000"
-    }
-}
-
-/// What fiber_open_channel is asked for.
-struct OpenChannelRequest: Sendable {
-    let pubkey: Pubkey
-    let parameters: RequestParameters
-    let udt: JSON?
-
-    init(_ parameters: RequestParameters) throws {
-        self.parameters = parameters
-        guard let pubkey = try parameters.pubkey("pubkey") else {
-            throw Refusal.invalidOptions("missing field `pubkey`")
-        }
-        self.pubkey = pubkey
-        udt = try parameters.script("funding_udt_type_script")
-        _ = try parameters.script("shutdown_script")
-        try parameters.refusePlainNumber("commitment_delay_epoch")
-    }
-}
-
 /// What fiber_list_channels is asked for.
 struct ListChannelsRequest: Sendable {
     let pubkey: Pubkey?
@@ -96,99 +15,37 @@ struct ListChannelsRequest: Sendable {
     }
 }
 
+extension Channel {
+    /// The id under which the node speaks of it: the final one as soon as there is a channel.
+    var spokenID: Hash256 {
+        switch state {
+        case .negotiating, .requested: temporaryID
+        case .awaitingFunding, .collaborating, .signing, .awaitingSignatures, .awaitingReady, .ready, .shuttingDown,
+            .draining, .dropping, .forcing, .settling, .closed, .forceClosed, .aborted, .abandoned:
+            id
+        }
+    }
+
+    /// Whether there is a funding transaction.
+    fileprivate var hasFunding: Bool {
+        switch state {
+        case .negotiating, .requested, .awaitingFunding, .collaborating, .aborted, .abandoned: false
+        case .signing, .awaitingSignatures, .awaitingReady, .ready, .shuttingDown, .draining, .dropping, .forcing,
+            .settling, .closed, .forceClosed:
+            true
+        }
+    }
+}
+
 extension SimNode {
-    /// Begins to open a channel; the answer is the temporary id.
-    func openChannel(_ request: OpenChannelRequest) throws -> String {
-        let parameters = request.parameters
-        func refuse(_ text: String) -> Refusal { .rpc("InvalidParameter: \(text)", request: parameters.json) }
-        guard peers[request.pubkey]?.hasInitialised == true else {
-            throw refuse(
-                "Peer \(request.pubkey.debugPrint)'s feature not found, waiting for peer to send Init message")
-        }
-        let funding = parameters.amount("funding_amount") ?? 0
-        if let udt = request.udt {
-            guard configuration.udtWhitelist.contains(where: { $0["script"] == udt }) else {
-                throw refuse("Invalid UDT type script")
-            }
-            guard funding > 0 else { throw refuse("The funding amount of a UDT channel should be greater than 0") }
-        } else {
-            guard funding >= Channel.minimumFunding else {
-                throw refuse(
-                    "The funding amount (\(funding)) should be greater than or equal to \(Channel.minimumFunding)")
-            }
-            guard funding < UInt128(UInt64.max) else {
-                throw refuse("The funding amount (\(funding)) should be less than \(UInt64.max)")
-            }
-        }
-        let isPublic = parameters.bool("public") ?? true
-        let isOneWay = parameters.bool("one_way") ?? false
-        if isPublic && isOneWay { throw refuse("An one-way channel cannot be public") }
-        let delta = parameters.number("tlc_expiry_delta") ?? UInt64(configuration.tlcExpiryDelta)
-        guard delta >= 9_600_000 else {
-            throw refuse("TLC expiry delta is too small, expect larger than 9600000, got \(delta)")
-        }
-        guard parameters.number("max_tlc_number_in_flight") ?? 125 <= 253 else {
-            throw refuse("The max tlc number in flight should be less than or equal to 253")
-        }
-        let fee = parameters.amount("tlc_fee_proportional_millionths")
-        return try open(
-            Channel(
-                temporaryID: .random(), id: .random(), pubkey: request.pubkey, funding: Amount(funding),
-                isPublic: isPublic, isOneWay: isOneWay, udt: request.udt, tlcExpiryDelta: delta,
-                tlcFee: Amount(fee ?? UInt128(configuration.tlcFeeProportionalMillionths)),
-                createdAt: nextCreation(),
-                local: Amount(request.udt == nil ? funding - Channel.minimumFunding : funding)))
+    /// Where the channel with this temporary id is, if it is in that state.
+    func index(_ temporaryID: Hash256, in state: ChannelState) -> Int? {
+        channels.firstIndex { $0.temporaryID == temporaryID && $0.state == state }
     }
 
-    /// The channel that the configuration wants with this peer is opened once.
-    func openConfiguredChannel(to pubkey: Pubkey) throws {
-        guard let funding = peers[pubkey]?.simulated.channel?.value,
-            !channels.contains(where: { $0.pubkey == pubkey && $0.state != .aborted })
-        else { return }
-        _ = try open(
-            Channel(
-                temporaryID: .random(), id: .random(), pubkey: pubkey, funding: Amount(funding), isPublic: true,
-                isOneWay: false, udt: nil, tlcExpiryDelta: UInt64(configuration.tlcExpiryDelta),
-                tlcFee: Amount(UInt128(configuration.tlcFeeProportionalMillionths)), createdAt: nextCreation(),
-                local: Amount(funding - Channel.minimumFunding)))
-    }
-
-    private func nextCreation() -> Int64 { max(SimNode.now * 1000, (channels.last?.createdAt ?? 0) + 1) }
-
-    /// ChannelCreated with the temporary id, RemoteTxComplete with the final one, the commitments, and ChannelReady
-    /// when the chain has confirmed. A step finds the channel as the last one left it, or does nothing.
-    private func open(_ channel: Channel) throws -> String {
-        channels.append(channel)
-        try save(channel)
-        let id = channel.temporaryID
-        emitAbout(channel, "ChannelCreated", id: id)
-        later { try $0.agreeOnFunding(id) }
-        return id.description
-    }
-
-    private func agreeOnFunding(_ id: Hash256) throws {
-        guard let channel = try advance(id, from: .negotiating, to: .signing) else { return }
-        emitAbout(channel, "RemoteTxComplete", redacted: true)
-        later { try $0.signCommitments(id) }
-    }
-
-    private func signCommitments(_ id: Hash256) throws {
-        guard let channel = try advance(id, from: .signing, to: .awaitingReady) else { return }
-        emitAbout(channel, "RemoteCommitmentSigned", redacted: true)
-        emit(["kind": "LocalCommitmentSigned", "channel_id": JSON(channel.id), "redacted": .bool(true)])
-        later(configuration.simulation.confirmation) { try $0.confirmFunding(id) }
-    }
-
-    private func confirmFunding(_ id: Hash256) throws {
-        // Confirmed while the peer is away: the channel becomes ready when it is back.
-        guard let channel = channels.first(where: { $0.temporaryID == id }), isOnline(channel),
-            let ready = try advance(id, from: .awaitingReady, to: .ready)
-        else { return }
-        emitAbout(ready, "ChannelReady", outpoint: true)
-    }
-
-    private func advance(_ id: Hash256, from old: Channel.State, to new: Channel.State) throws -> Channel? {
-        guard let index = channels.firstIndex(where: { $0.temporaryID == id && $0.state == old }) else { return nil }
+    /// Moves a channel on, if it is where it is thought to be.
+    func advance(_ id: Hash256, from old: ChannelState, to new: ChannelState) throws -> Channel? {
+        guard let index = index(id, in: old) else { return nil }
         channels[index].state = new
         try save(channels[index])
         return channels[index]
@@ -201,41 +58,33 @@ extension SimNode {
     func reestablishChannels(with pubkey: Pubkey) throws {
         for channel in channels where channel.pubkey == pubkey && channel.state.isLive {
             emitAbout(channel, "ChannelCreated")
-            if channel.state == .ready {
-                emitAbout(channel, "ChannelOnline", outpoint: true)
-                emitAbout(channel, "ChannelReady", outpoint: true)
-            } else {
-                let id = channel.temporaryID
-                later(configuration.simulation.confirmation) { try $0.confirmFunding(id) }
+            if channel.state.isOnline { emitAbout(channel, "ChannelOnline", outpoint: true) }
+            let id = channel.temporaryID
+            switch channel.state {
+            case .awaitingSignatures: later { try $0.publishFunding(id) }
+            case .awaitingReady: later(configuration.simulation.confirmation) { try $0.confirmFunding(id) }
+            case .ready: emitAbout(channel, "ChannelReady", outpoint: true)
+            case .shuttingDown, .draining: later { try $0.peerAnswersShutdown(id) }
+            // The closing transaction needs no peer.
+            case .dropping: break
+            case .negotiating, .requested, .awaitingFunding, .collaborating, .signing, .forcing, .settling, .closed,
+                .forceClosed, .aborted, .abandoned:
+                continue
             }
             resumePayments(through: channel.id)
+            answerAll(in: channel)
         }
     }
 
     /// A connection ended.
     func channelsWentOffline(with pubkey: Pubkey) throws {
         for index in channels.indices where channels[index].pubkey == pubkey {
-            switch channels[index].state {
-            case .ready: emitAbout(channels[index], "ChannelOffline", outpoint: true)
-            case .negotiating, .signing: try abort(index)
-            case .awaitingReady, .aborted: continue
+            if channels[index].state.isFragile {
+                try abort(index)
+            } else if channels[index].state.isOnline {
+                emitAbout(channels[index], "ChannelOffline", outpoint: true)
             }
         }
-    }
-
-    /// An opening that a restart interrupted before the funding transaction was out is over.
-    func failInterruptedOpenings() {
-        for index in channels.indices where channels[index].state == .negotiating || channels[index].state == .signing {
-            do { try abort(index) } catch { Standard.error("a panic in the simulated node: \(error)") }
-        }
-    }
-
-    private func abort(_ index: Int) throws {
-        let id = channels[index].state == .negotiating ? channels[index].temporaryID : channels[index].id
-        channels[index].state = .aborted
-        channels[index].failure = "Peer disconnected during channel opening"
-        try save(channels[index])
-        emit(["kind": "ChannelFundingAborted", "channel_id": JSON(id)])
     }
 
     /// An event about a channel, with its final id if no other is given.
@@ -260,33 +109,39 @@ extension SimNode {
         let chosen = channels.reversed().filter { channel in
             guard request.pubkey == nil || request.pubkey == channel.pubkey else { return false }
             return switch channel.state {
-            case .negotiating: request.onlyPending
-            case .signing, .awaitingReady: true
-            case .ready: !request.onlyPending
-            case .aborted: request.onlyPending || request.includesClosed
+            case .negotiating, .requested: request.onlyPending
+            case .awaitingFunding, .collaborating, .signing, .awaitingSignatures, .awaitingReady: true
+            case .ready, .shuttingDown, .draining, .dropping, .forcing: !request.onlyPending
+            case .settling, .closed, .forceClosed: request.includesClosed
+            case .aborted, .abandoned: request.onlyPending || request.includesClosed
             }
         }
         return ["channels": .array(chosen.map(listed))]
     }
 
     private func listed(_ channel: Channel) -> JSON {
-        let isRequest = channel.state == .negotiating
-        let hasFunding = channel.state == .signing || channel.state.isLive
+        let isRequest = channel.state == .negotiating || channel.state == .requested
+        let hasFunding = channel.hasFunding
         let pending = payments.values.filter { $0.channelID == channel.id && $0.status == .inflight }
         return [
-            "channel_id": JSON(isRequest ? channel.temporaryID : channel.id), "is_public": .bool(channel.isPublic),
-            "is_acceptor": .bool(false), "is_one_way": .bool(channel.isOneWay),
+            "channel_id": JSON(channel.spokenID), "is_public": .bool(channel.isPublic),
+            "is_acceptor": .bool(channel.isAcceptor), "is_one_way": .bool(channel.isOneWay),
             "channel_outpoint": hasFunding ? .string(channel.outpoint) : .null, "pubkey": JSON(channel.pubkey),
-            "funding_udt_type_script": channel.udt ?? .null, "state": channel.stateObject,
+            "funding_udt_type_script": channel.udt ?? .null, "state": channel.state.json,
             "local_balance": JSON(hex: isRequest ? channel.funding.value : channel.local.value),
             "offered_tlc_balance": JSON(hex: channel.offered.value),
-            "remote_balance": JSON(hex: channel.remote.value), "received_tlc_balance": "0x0",
-            "pending_tlcs": .array(pending.sorted { $0.tlcID < $1.tlcID }.map(\.pendingTLC)),
+            "remote_balance": JSON(
+                hex: channel.state == .requested ? channel.peerFunding.value : channel.remote.value),
+            "received_tlc_balance": JSON(hex: channel.received),
+            "pending_tlcs": .array(
+                pending.sorted { $0.tlcID < $1.tlcID }.map(\.pendingTLC) + channel.inbound.map(\.pendingTLC)),
             "latest_commitment_transaction_hash": hasFunding
                 ? JSON(Hash256(SimulatedDigest.of([channel.id.bytes, Array("\(channel.nextTLC)".utf8)]))) : .null,
-            "created_at": JSON(hex: channel.createdAt / 1000), "enabled": .bool(channel.state == .ready),
+            "created_at": JSON(hex: channel.createdAt / 1000),
+            "enabled": .bool(channel.state == .ready && channel.isEnabled),
             "tlc_expiry_delta": JSON(hex: channel.tlcExpiryDelta),
-            "tlc_fee_proportional_millionths": JSON(hex: channel.tlcFee.value), "shutdown_transaction_hash": .null,
+            "tlc_fee_proportional_millionths": JSON(hex: channel.tlcFee.value),
+            "shutdown_transaction_hash": channel.shutdownTransaction.map { JSON($0) } ?? .null,
             "failure_detail": JSON(channel.failure),
         ]
     }

@@ -14,6 +14,7 @@ struct Configuration: Sendable {
     var tlcExpiryDelta = 14_400_000
     var tlcMinimumValue = 0
     var tlcFeeProportionalMillionths = 1000
+    var externalFundingTimeout = Duration.seconds(300)
     var udtWhitelist: [JSON] = []
     var simulation = SimulationSection()
 
@@ -76,6 +77,8 @@ struct Configuration: Sendable {
         tlcMinimumValue = try number("tlc_min_value", tlcMinimumValue)
         tlcFeeProportionalMillionths = try number(
             "tlc_fee_proportional_millionths", tlcFeeProportionalMillionths)
+        let seconds = try number("external_funding_timeout_seconds", 300)
+        externalFundingTimeout = .seconds(min(seconds, 31_536_000))
         for entry in try fiber.list("scripts") {
             _ = try entry.required("name").text()
             for dependency in try entry.list("cell_deps") {

@@ -109,11 +109,14 @@ struct SimulationSection: Sendable {
     /// How long the simulated chain takes to confirm a transaction.
     var confirmation = Duration.milliseconds(200)
     var faults: [FaultDescription] = []
+    var chain = ChainSection()
+    /// Nil for a library with an external node.
+    var prepare: PrepareSection?
 
     init() {}
 
     init(_ section: ConfigurationReader) throws {
-        try section.refuseUnknown(besides: ["peers", "confirm", "faults"])
+        try section.refuseUnknown(besides: ["peers", "confirm", "faults", "chain", "prepare"])
         for entry in try section.list("peers") {
             let peer = try SimulatedPeer(entry)
             guard !peers.contains(where: { $0.name == peer.name }) else {
@@ -127,6 +130,8 @@ struct SimulationSection: Sendable {
             }
             confirmation = duration
         }
+        if let section = section.optional("chain") { chain = try ChainSection(section) }
+        prepare = try section.optional("prepare").map(PrepareSection.init)
         faults = try section.list("faults").map { entry in
             try entry.refuseUnknown(besides: ["call", "nth", "do", "when"])
             var fault = FaultDescription(

@@ -3,7 +3,8 @@ import CFiber
 /// The commands of `fiber_sim_control`.
 enum Control {
     private static let commands: [String: @Sendable (Members) throws -> JSON] = [
-        "counters": counters, "emit": emit, "fault": fault, "invoice": invoice, "peers": peers,
+        "chain": chain, "counters": counters, "emit": emit, "fault": fault, "hash": hash, "invoice": invoice,
+        "open": open, "pay": pay, "peers": peers,
     ]
 
     /// Performs the one command that the text holds.
@@ -21,6 +22,28 @@ enum Control {
             throw Refusal.invalid("simulator: \(name) takes an object")
         }
         return try command(Members(command: name, members: arguments)).text
+    }
+
+    private static func chain(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["behind", "advance_seconds", "fault"])
+        let (behind, seconds) = (
+            try members.members["behind"].map { _ in try members.number("behind", 0...1_000_000) },
+            try members.number("advance_seconds", 0...31_536_000, default: 0)
+        )
+        let fault = try members.members["fault"].map { _ in
+            guard let fault = SimulatedChain.Fault(rawValue: try members.text("fault")) else {
+                throw Refusal.invalid("simulator: chain.fault is one of \(SimulatedChain.Fault.names)")
+            }
+            return fault
+        }
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        return try node.inspect { node in
+            node.chain.advance(by: .seconds(seconds))
+            if let behind { node.chain.fallBehind(by: behind) }
+            if let fault { node.chain.fault = fault }
+            let heights = node.chain.heights(at: node.chain.time)
+            return ["tip_block_number": JSON(heights.tip), "indexed_block_number": JSON(heights.indexed)]
+        }
     }
 
     private static func counters(_ members: Members) throws -> JSON {
@@ -77,6 +100,33 @@ enum Control {
         }
     }
 
+    /// A hold invoice needs a hash, and the simulation's is nobody else's.
+    private static func hash(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["preimage"])
+        return ["payment_hash": JSON(try Hash256(parsing: members.text("preimage")).simulatedPaymentHash)]
+    }
+
+    private static func open(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["peer", "amount", "public"])
+        let (peer, amount) = (try members.text("peer"), try members.number("amount", 1...Int.max))
+        let isPublic = try members.bool("public", default: true)
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        return try node.inspect { node in
+            let id = try node.peerOpens(peer, funding: UInt128(amount), isPublic: isPublic)
+            return ["temporary_channel_id": JSON(id)]
+        }
+    }
+
+    private static func pay(_ members: Members) throws -> JSON {
+        try members.refuseUnknown(besides: ["peer", "invoice", "amount"])
+        let (peer, amount) = (try members.text("peer"), try members.amount("amount"))
+        let invoice = try members.members["invoice"] == nil ? nil : members.text("invoice")
+        guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
+        return try node.inspect { node in
+            ["payment_hash": JSON(try node.receive(from: peer, invoice: invoice, amount: amount))]
+        }
+    }
+
     private static func peers(_ members: Members) throws -> JSON {
         try members.refuseUnknown(besides: [])
         guard let node = Handles.running else { throw Refusal.invalid("simulator: no node is running") }
@@ -89,35 +139,5 @@ enum Control {
             }
             return ["peers": .array(peers)]
         }
-    }
-}
-
-/// The arguments of a command.
-private struct Members {
-    let command: String
-    let members: [String: JSON]
-
-    func refuseUnknown(besides known: [String]) throws {
-        for name in members.keys.sorted() where !known.contains(name) {
-            throw Refusal.invalid(
-                "simulator: \(command) has no \"\(name)\"; known are \(known.joined(separator: ", "))")
-        }
-    }
-
-    func text(_ name: String, default fallback: String? = nil) throws -> String {
-        if members[name] == nil, let fallback { return fallback }
-        guard let text = members[name]?.string, !text.isEmpty else {
-            throw Refusal.invalid("simulator: \(command).\(name) must be a text")
-        }
-        return text
-    }
-
-    func number(_ name: String, _ range: ClosedRange<Int>, default fallback: Int? = nil) throws -> Int {
-        if members[name] == nil, let fallback { return fallback }
-        guard let number = members[name]?.integer, range.contains(number) else {
-            throw Refusal.invalid(
-                "simulator: \(command).\(name) must be a number from \(range.lowerBound) to \(range.upperBound)")
-        }
-        return number
     }
 }

@@ -4,9 +4,10 @@
 // callback) ends the process here with a message. Whatever it says, it says that it is simulated. It shares no code
 // with the host that loads it.
 //
-// Start here, with the calls that work; then read Contract.swift (the order of checks and the last error),
-// Lifecycle.swift (start and stop) and SimNode.swift (the node behind the handle). Unsimulated.swift has the calls that
-// are checked and then refused.
+// Start here, with start and stop, peers and the strings; the other calls are in ChannelExports.swift,
+// PaymentExports.swift, InvoiceExports.swift and ChainExports.swift, and Unsimulated.swift has the one that is checked
+// and then refused. Then read Contract.swift (the order of checks and the last error), Lifecycle.swift (start and stop)
+// and SimNode.swift (the node behind the handle).
 
 import CFiber
 
@@ -67,66 +68,6 @@ public func fiberDisconnectPeer(_ handle: OpaquePointer?, _ pubkey: UnsafePointe
     call(.fiber_disconnect_peer, handle) {
         let pubkey = try Pubkey(parsing: Text.required(pubkey, "pubkey"))
         return { node in try node.disconnect(pubkey) }
-    }
-}
-
-/// Begins to open a channel; the answer is its temporary id.
-@c(fiber_open_channel)
-public func fiberOpenChannel(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberOpenChannelOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_open_channel, handle, options, out) { options in
-        let request = try OpenChannelRequest(RequestParameters(options))
-        return { node in try node.openChannel(request) }
-    }
-}
-
-/// The channels, newest first, as JSON.
-@c(fiber_list_channels)
-public func fiberListChannels(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberListChannelsOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_list_channels, handle, options, out) { options in
-        let request = try ListChannelsRequest(RequestParameters(options))
-        return { node in try node.listChannels(request).text }
-    }
-}
-
-/// Makes an invoice; the answer is its text.
-@c(fiber_new_invoice)
-public func fiberNewInvoice(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberNewInvoiceOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_new_invoice, handle, options, out) { options in
-        let request = try NewInvoiceRequest(RequestParameters(options))
-        return { node in try node.newInvoice(request) }
-    }
-}
-
-/// Creates a payment session and returns without its outcome; the answer is the payment as JSON.
-@c(fiber_send_payment)
-public func fiberSendPayment(
-    _ handle: OpaquePointer?, _ options: UnsafePointer<FiberSendPaymentOptions>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_send_payment, handle, options, out) { options in
-        let request = try SendPaymentRequest(RequestParameters(options))
-        return { node in try node.sendPayment(request).text }
-    }
-}
-
-/// One payment by its hash, as JSON.
-@c(fiber_get_payment)
-public func fiberGetPayment(
-    _ handle: OpaquePointer?, _ paymentHash: UnsafePointer<CChar>?,
-    _ out: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
-) -> FiberFfiStatus {
-    answer(.fiber_get_payment, handle, out) {
-        let hash = try Hash256(parsing: Text.required(paymentHash, "payment_hash"))
-        return { node in try node.getPayment(hash).text }
     }
 }
 

@@ -1,14 +1,38 @@
 import CFiber
-import FoundationEssentials
 
 /// An invoice of this node.
 struct Invoice: Codable, Sendable {
+    /// Its course; the raw values are the node's words. Expired is not stored: it is computed when it is read.
+    enum Status: String, Codable {
+        case open = "Open"
+        /// A payment is here and waits for the preimage.
+        case received = "Received"
+        case paid = "Paid"
+        case cancelled = "Cancelled"
+    }
+
+    /// The TLC that is the payment.
+    struct Held: Codable, Equatable {
+        let channelID: Hash256
+        let tlcID: Int
+    }
+
     let hash: Hash256
     /// The text that a payer gets.
     let address: String
-    /// Nil for a hold invoice.
-    let preimage: Hash256?
+    /// Nil for a hold invoice that was not settled yet.
+    var preimage: Hash256?
     let createdAt: Int64
+    var status = Status.open
+    var held: Held?
+
+    /// What the text says. It was made here, so it can be read.
+    var content: EncodedInvoice? { try? EncodedInvoice(parsing: address) }
+
+    /// `status` of fiber_get_invoice.
+    func statusName(at now: Int64) -> String {
+        status == .open && content?.isExpired(at: now) == true ? "Expired" : status.rawValue
+    }
 }
 
 /// What fiber_new_invoice is asked for.
@@ -49,16 +73,78 @@ extension SimNode {
         let preimage = request.hash == nil ? request.preimage ?? .random() : nil
         let hash = request.hash ?? preimage?.simulatedPaymentHash ?? .random()
         guard invoices[hash] == nil else { throw refuse("invoice already exists") }
+        let allowsMPP = parameters.bool("allow_mpp") ?? false
         let encoded = EncodedInvoice(
             payee: pubkey, hash: hash, amount: Amount(parameters.amount("amount") ?? 0), udt: request.udt,
             description: description, timestamp: SimNode.now, expirySeconds: parameters.number("expiry"),
-            allowsMPP: parameters.bool("allow_mpp") ?? false)
+            allowsMPP: allowsMPP, allowsTrampoline: parameters.bool("allow_trampoline_routing"),
+            finalExpiryDelta: delta, hashAlgorithm: parameters.text("hash_algorithm"),
+            fallbackAddress: parameters.text("fallback_address"), secret: allowsMPP ? .random() : nil)
         let invoice = Invoice(
             hash: hash, address: encoded.text(currency: configuration.chain.currency), preimage: preimage,
             createdAt: encoded.timestamp)
         try save(invoice)
         invoices[hash] = invoice
         return invoice.address
+    }
+
+    /// What an invoice says, whoever made it and for whichever chain.
+    func parseInvoice(_ text: String) throws -> JSON {
+        do {
+            let invoice = try EncodedInvoice(parsing: text)
+            return ["invoice": invoice.json(currency: EncodedInvoice.currency(of: text) ?? "")]
+        } catch {
+            throw Refusal.rpc(error.description, request: ["invoice": .string(text)])
+        }
+    }
+
+    /// An own invoice by its hash.
+    func getInvoice(_ hash: Hash256) throws -> JSON { try json(of: ownInvoice(hash)) }
+
+    /// Ends an own invoice. A payment that waits for its preimage goes back.
+    func cancelInvoice(_ hash: Hash256) throws -> JSON {
+        var invoice = try ownInvoice(hash)
+        guard invoice.status != .paid, invoice.status != .cancelled else {
+            throw Refusal.rpc(
+                "invoice can not be canceled, current status: \(invoice.status.rawValue)",
+                request: ["payment_hash": JSON(hash)])
+        }
+        invoice.status = .cancelled
+        try save(invoice)
+        invoices[hash] = invoice
+        if let held = invoice.held { later { try $0.answer(held) } }
+        return json(of: invoice)
+    }
+
+    /// Gives the preimage for a payment that waits for it. The invoice is paid when the peer has taken it.
+    func settleInvoice(_ hash: Hash256, preimage: Hash256) throws {
+        func refuse(_ text: String) -> Refusal {
+            .rpc(text, request: ["payment_hash": JSON(hash), "payment_preimage": JSON(preimage)])
+        }
+        guard var invoice = invoices[hash] else { throw refuse(UnstatedText.settleUnknown) }
+        guard preimage.simulatedPaymentHash == hash else { throw refuse(UnstatedText.settleMismatch) }
+        guard invoice.status == .received, let held = invoice.held else {
+            throw refuse(UnstatedText.settle(status: invoice.statusName(at: SimNode.now)))
+        }
+        invoice.preimage = preimage
+        try save(invoice)
+        invoices[hash] = invoice
+        emit(["kind": "PreimageCreated", "payment_hash": JSON(hash), "redacted": .bool(true)])
+        later { try $0.answer(held) }
+    }
+
+    private func ownInvoice(_ hash: Hash256) throws -> Invoice {
+        guard let invoice = invoices[hash] else {
+            throw Refusal.rpc("invoice not found", request: ["payment_hash": JSON(hash)])
+        }
+        return invoice
+    }
+
+    private func json(of invoice: Invoice) -> JSON {
+        [
+            "invoice_address": .string(invoice.address), "status": .string(invoice.statusName(at: SimNode.now)),
+            "invoice": invoice.content?.json(currency: configuration.chain.currency) ?? .null,
+        ]
     }
 
     /// An invoice of a peer, so that there is something to pay (`fiber_sim_control`).
@@ -69,127 +155,5 @@ extension SimNode {
         return EncodedInvoice(
             payee: peer.pubkey, hash: .random(), amount: Amount(amount), udt: nil, description: "from \(name)",
             timestamp: SimNode.now, expirySeconds: nil, allowsMPP: false)
-    }
-}
-
-extension Hash256 {
-    /// What the simulation takes for the hash of this preimage, whichever algorithm was asked for.
-    var simulatedPaymentHash: Hash256 { Hash256(SimulatedDigest.of([Array("preimage".utf8), bytes])) }
-}
-
-/// What the text of an invoice says. The form is the real one, `fibt` + amount + `1` + bech32m data; the data is the
-/// simulator's own, since it is neither signed nor packed as molecules.
-struct EncodedInvoice: Codable, Sendable {
-    let payee: Pubkey
-    let hash: Hash256
-    let amount: Amount
-    let udt: JSON?
-    let description: String?
-    /// Milliseconds since 1970.
-    let timestamp: Int64
-    let expirySeconds: UInt64?
-    let allowsMPP: Bool
-
-    /// The text for a payer.
-    func text(currency: String) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = .sortedKeys
-        // These types always encode; an empty invoice would be refused by every payer.
-        let data = (try? encoder.encode(self)) ?? Data()
-        return Bech32m.encode(prefix: currency.lowercased() + String(amount.value), Array(data))
-    }
-
-    /// Nil for whatever is no invoice of a simulated node.
-    init?(parsing text: String) {
-        guard let (prefix, data) = Bech32m.decode(text),
-            let invoice = try? JSONDecoder().decode(EncodedInvoice.self, from: Data(data)),
-            ["fibb", "fibt", "fibd"].contains(where: { prefix == $0 + String(invoice.amount.value) })
-        else { return nil }
-        self = invoice
-    }
-
-    init(
-        payee: Pubkey, hash: Hash256, amount: Amount, udt: JSON?, description: String?, timestamp: Int64,
-        expirySeconds: UInt64?, allowsMPP: Bool
-    ) {
-        self.payee = payee
-        self.hash = hash
-        self.amount = amount
-        self.udt = udt
-        self.description = description
-        self.timestamp = timestamp
-        self.expirySeconds = expirySeconds
-        self.allowsMPP = allowsMPP
-    }
-
-    /// Whether its time has passed.
-    func isExpired(at now: Int64) -> Bool {
-        guard let expirySeconds else { return false }
-        let (end, overflow) = UInt64(clamping: timestamp).addingReportingOverflow(expirySeconds.clampedToSeconds * 1000)
-        return !overflow && UInt64(clamping: now) >= end
-    }
-}
-
-extension UInt64 {
-    /// At most what milliseconds of 64 bits can hold.
-    fileprivate var clampedToSeconds: UInt64 { Swift.min(self, UInt64.max / 1000) }
-}
-
-/// The text form of invoices: https://github.com/bitcoin/bips/blob/master/bip-0350.mediawiki.
-enum Bech32m {
-    private static let letters = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
-    private static let constant: UInt32 = 0x2bc8_30a3
-
-    /// `prefix`, `1`, the bytes in groups of five bits, and six letters of checksum.
-    static func encode(prefix: String, _ bytes: [UInt8]) -> String {
-        let groups = regroup(bytes, from: 8, to: 5, padding: true) ?? []
-        let sum = polymod(expand(prefix) + groups + [0, 0, 0, 0, 0, 0]) ^ constant
-        let check = (0..<6).map { UInt8(truncatingIfNeeded: sum >> UInt32(5 * (5 - $0)) & 31) }
-        return prefix + "1" + String(decoding: (groups + check).map { letters[Int($0)] }, as: UTF8.self)
-    }
-
-    /// The parts of a text whose checksum is right.
-    static func decode(_ text: String) -> (prefix: String, bytes: [UInt8])? {
-        guard let one = text.lastIndex(of: "1") else { return nil }
-        let prefix = String(text[..<one])
-        let values = text[text.index(after: one)...].utf8.map { letters.firstIndex(of: $0) }
-        let groups = values.compactMap { $0.map { UInt8($0) } }
-        guard groups.count == values.count, groups.count >= 6, polymod(expand(prefix) + groups) == constant,
-            let bytes = regroup(Array(groups.dropLast(6)), from: 5, to: 8, padding: false)
-        else { return nil }
-        return (prefix, bytes)
-    }
-
-    private static func expand(_ prefix: String) -> [UInt8] {
-        prefix.utf8.map { $0 >> 5 } + [0] + prefix.utf8.map { $0 & 31 }
-    }
-
-    private static func polymod(_ values: [UInt8]) -> UInt32 {
-        let generators: [UInt32] = [0x3b6a_57b2, 0x2650_8e6d, 0x1ea1_19fa, 0x3d42_33dd, 0x2a14_62b3]
-        return values.reduce(1) { sum, value in
-            let top = sum >> 25
-            let shifted = (sum & 0x1ff_ffff) << 5 ^ UInt32(value)
-            return generators.enumerated().reduce(shifted) { top >> UInt32($1.offset) & 1 == 1 ? $0 ^ $1.element : $0 }
-        }
-    }
-
-    private static func regroup(_ values: [UInt8], from: Int, to: Int, padding: Bool) -> [UInt8]? {
-        var (buffer, bits): (UInt32, Int) = (0, 0)
-        var result: [UInt8] = []
-        for value in values {
-            buffer = (buffer << UInt32(from) | UInt32(value)) & 0xFFFF
-            bits += from
-            while bits >= to {
-                bits -= to
-                result.append(UInt8(truncatingIfNeeded: buffer >> UInt32(bits) & (1 << UInt32(to) - 1)))
-            }
-        }
-        let rest = UInt8(truncatingIfNeeded: buffer & (1 << UInt32(bits) - 1))
-        if padding {
-            if bits > 0 { result.append(rest << UInt8(to - bits)) }
-        } else if bits >= from || rest != 0 {
-            return nil
-        }
-        return result
     }
 }

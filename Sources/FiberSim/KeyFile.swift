@@ -12,14 +12,21 @@ enum KeyFile {
     /// `s`, 16 bytes of salt, 12 of nonce, the masked key, 16 of check.
     static let encryptedSize = 77
 
+    /// Why there is no key, in the node's words.
+    struct Fault: Error {
+        let text: String
+        /// That the file is not there, for which the real library panics in some calls.
+        var isMissing = false
+    }
+
     private static let version = UInt8(ascii: "s")
     private static let plainOverhead = 45
 
     /// The key, after a plaintext file has been rewritten.
-    static func read(path: String) throws -> [UInt8] {
+    static func read(path: String) throws(Fault) -> [UInt8] {
         var bytes: [UInt8]
         do { bytes = try Descriptor.open(path, O_RDONLY).readAll() } catch {
-            throw actorFailure("\(error.reason) (os error \(error.code))")
+            throw Fault(text: "\(error.reason) (os error \(error.code))", isMissing: error.code == ENOENT)
         }
         let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
         let digits = text.hasPrefix("0x") || text.hasPrefix("0X") ? text.dropFirst(2) : text[...]
@@ -38,7 +45,7 @@ enum KeyFile {
         return key
     }
 
-    private static func password() throws -> [UInt8] {
+    private static func password() throws(Fault) -> [UInt8] {
         guard let value = getenv("FIBER_SECRET_KEY_PASSWORD") else {
             throw failure(
                 "please set FIBER_SECRET_KEY_PASSWORD environment variable to encrypt and decrypt the secret key")
@@ -52,7 +59,7 @@ enum KeyFile {
         return [version] + salt + masked + check(masked, salt: salt, password: password)
     }
 
-    private static func decrypt(_ bytes: [UInt8], password: [UInt8]) throws -> [UInt8] {
+    private static func decrypt(_ bytes: [UInt8], password: [UInt8]) throws(Fault) -> [UInt8] {
         guard bytes.count >= plainOverhead, bytes[0] == version else {
             throw failure("decryption failed: aead::Error (not a key file of the simulator)")
         }
@@ -72,15 +79,11 @@ enum KeyFile {
         Array(SimulatedDigest.of([Array("check".utf8), masked, salt, password]).prefix(16))
     }
 
-    private static func overwrite(_ path: String, _ bytes: [UInt8]) throws {
+    private static func overwrite(_ path: String, _ bytes: [UInt8]) throws(Fault) {
         do { try Descriptor.open(path, O_WRONLY | O_TRUNC).write(bytes) } catch {
-            throw actorFailure("\(error.reason) (os error \(error.code))")
+            throw Fault(text: "\(error.reason) (os error \(error.code))")
         }
     }
 
-    private static func failure(_ text: String) -> Refusal { actorFailure("Secret key file error: \(text)") }
-
-    private static func actorFailure(_ text: String) -> Refusal {
-        .startup("failed to start ckb actor: Actor panicked during startup '\(text)'")
-    }
+    private static func failure(_ text: String) -> Fault { Fault(text: "Secret key file error: \(text)") }
 }

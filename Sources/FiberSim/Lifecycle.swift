@@ -47,6 +47,7 @@ enum Lifecycle {
             throw Refusal.startup("failed to parse config file \(request.configPath): sim.faults: \(refusal.text)")
         }
         try Faults.strike(.fiber_start, .before)
+        try Preparation.refuseWhileRunning()
         let directory = try DataDirectory(prefix: request.prefix)
         try takeLatch(configuration.chain)
         do {
@@ -121,7 +122,10 @@ final class RunningNode: Sendable {
     private let threads = Lock<[NativeThread]>([])
 
     init(_ request: StartRequest, _ configuration: Configuration, _ directory: DataDirectory) throws {
-        _ = try KeyFile.read(path: "\(request.prefix)/ckb/key")
+        let keyPath = "\(request.prefix)/ckb/key"
+        do { _ = try KeyFile.read(path: keyPath) } catch {
+            throw Refusal.startup("failed to start ckb actor: Actor panicked during startup '\(error.text)'")
+        }
         let secret = try directory.nodeSecret()
         let listener = try Listener(configuration.listeningAddress)
         counters = try Counters(path: "\(request.prefix)/sim-counters")
@@ -130,7 +134,7 @@ final class RunningNode: Sendable {
         events = request.sink.map { EventQueue(sink: $0, counters: counters) }
         chain = configuration.chain
         let node = try SimNode(
-            configuration, pubkey: .simulated(from: secret), listening: listener.address,
+            configuration, pubkey: .simulated(from: secret), keyPath: keyPath, listening: listener.address,
             store: Store(path: directory.storePath), thread: thread, events: events,
             paymentsMade: payments)
         live = Lock(Live(node: node, directory: directory, listener: listener))

@@ -45,6 +45,8 @@ final class NodeThread: Sendable {
     func after(_ delay: Duration, _ body: @escaping @Sendable () -> Void) {
         let due = Instant.now + delay
         state.change { state in
+            // A job that runs while the node is stopped; kept, it would keep the node and its store open.
+            guard !state.isStopping else { return }
             // Behind those of the same time, so that the order is that of the calls.
             let place = state.timers.firstIndex { $0.due > due } ?? state.timers.endIndex
             state.timers.insert(Timer(due: due, job: body), at: place)

@@ -21,12 +21,7 @@ struct SendPaymentRequest: Sendable {
             return try Pubkey(parsing: text)
         }
         udt = try parameters.script("udt_type_script")
-        recordBytes = try (parameters.object("custom_records") ?? [:]).reduce(0) { sum, record in
-            guard try RequestParameters.hexNumber(.string(record.key)) <= 0xFFFF else {
-                throw Refusal.invalidOptions("custom record key \(record.key) is greater than 0xffff")
-            }
-            return sum + (try RequestParameters.hexBytes(record.value)).count
-        }
+        recordBytes = try parameters.customRecordBytes()
         for hint in try parameters.list("hop_hints") ?? [] {
             for field in ["pubkey", "channel_outpoint", "fee_rate", "tlc_expiry_delta"] where hint[field] == nil {
                 throw Refusal.invalidOptions("missing field `\(field)`")
@@ -39,17 +34,13 @@ struct SendPaymentRequest: Sendable {
     /// The order that follows from the request and its invoice, checked as the node checks it.
     func validated(payer: Pubkey, now: Int64) throws -> PaymentOrder {
         let isKeysend = parameters.bool("keysend") ?? false
-        let invoice = try invoice(isKeysend: isKeysend, now: now)
-        let target = try agreed("target_pubkey", target, invoice?.payee)
-        let amount = try agreed("amount", parameters.amount("amount"), invoice?.amount.value)
-        let udt = invoice == nil ? udt : try optionallyAgreed("udt_type_script", udt, invoice?.udt)
+        let invoice = try PaymentOrder.invoice(parameters.text("invoice"), isKeysend: isKeysend, now: now)
+        let target = try PaymentOrder.agreed("target_pubkey", target, invoice?.payee)
+        let amount = try PaymentOrder.agreed("amount", parameters.amount("amount"), invoice?.amount.value)
+        let udt = try invoice == nil ? udt : PaymentOrder.optionallyAgreed("udt_type_script", udt, invoice?.udt)
         if isKeysend && hash != nil { throw PaymentOrder.Fault("keysend payment should not have payment_hash") }
-        let hash = isKeysend ? Hash256.random() : try agreed("payment_hash", hash, invoice?.hash)
-        guard amount > 0 else { throw PaymentOrder.Fault("amount must be greater than 0") }
-        guard udt != nil || amount < UInt128(UInt64.max) else {
-            throw PaymentOrder.Fault("The payment amount (\(amount)) should be less than \(UInt64.max)")
-        }
-        guard amount <= UInt128.max / 2000 else { throw PaymentOrder.Fault("amount is too large") }
+        let hash = try isKeysend ? Hash256.random() : PaymentOrder.agreed("payment_hash", hash, invoice?.hash)
+        try PaymentOrder.check(amount: amount, isUDT: udt != nil)
         try validateLimits(invoice, target: target)
         if target == payer {
             guard parameters.bool("allow_self_payment") ?? false else {
@@ -63,14 +54,6 @@ struct SendPaymentRequest: Sendable {
             customRecords: parameters["custom_records"], isDryRun: parameters.bool("dry_run") ?? false,
             // Nobody inside the library knows the preimage of a hash that is in no invoice.
             failureAtTarget: isKeysend || invoice != nil ? nil : "IncorrectOrUnknownPaymentDetails")
-    }
-
-    private func invoice(isKeysend: Bool, now: Int64) throws -> EncodedInvoice? {
-        guard let text = parameters.text("invoice") else { return nil }
-        if isKeysend { throw PaymentOrder.Fault("keysend payment should not have invoice") }
-        guard let invoice = EncodedInvoice(parsing: text) else { throw PaymentOrder.Fault("invoice is invalid") }
-        if invoice.isExpired(at: now) { throw PaymentOrder.Fault("invoice is expired") }
-        return invoice
     }
 
     private func validateLimits(_ invoice: EncodedInvoice?, target: Pubkey) throws {
@@ -93,25 +76,7 @@ struct SendPaymentRequest: Sendable {
                 throw PaymentOrder.Fault("trampoline_hops must be non-empty, without duplicates and without the target")
             }
         }
-        guard recordBytes <= 2048 else {
-            throw PaymentOrder.Fault("the sum size of custom_records's value can not more than 2048 bytes")
-        }
-    }
-
-    private func agreed<Value: Equatable>(_ name: String, _ given: Value?, _ invoiced: Value?) throws -> Value {
-        guard let value = try optionallyAgreed(name, given, invoiced) else {
-            throw PaymentOrder.Fault("\(name) is missing")
-        }
-        return value
-    }
-
-    private func optionallyAgreed<Value: Equatable>(
-        _ name: String, _ given: Value?, _ invoiced: Value?
-    ) throws -> Value? {
-        if let given, let invoiced, given != invoiced {
-            throw PaymentOrder.Fault("\(name) does not match the invoice")
-        }
-        return invoiced ?? given
+        try PaymentOrder.check(recordBytes: recordBytes)
     }
 }
 
@@ -132,5 +97,59 @@ struct PaymentOrder: Sendable {
     struct Fault: Error {
         let text: String
         init(_ text: String) { self.text = text }
+    }
+}
+
+/// What every way to ask for a payment checks.
+extension PaymentOrder {
+    /// The invoice that a text is.
+    static func invoice(_ text: String?, isKeysend: Bool, now: Int64) throws -> EncodedInvoice? {
+        guard let text else { return nil }
+        if isKeysend { throw Fault("keysend payment should not have invoice") }
+        guard let invoice = try? EncodedInvoice(parsing: text) else { throw Fault("invoice is invalid") }
+        if invoice.isExpired(at: now) { throw Fault("invoice is expired") }
+        return invoice
+    }
+
+    /// An amount that can be paid.
+    static func check(amount: UInt128, isUDT: Bool) throws {
+        guard amount > 0 else { throw Fault("amount must be greater than 0") }
+        guard isUDT || amount < UInt128(UInt64.max) else {
+            throw Fault("The payment amount (\(amount)) should be less than \(UInt64.max)")
+        }
+        guard amount <= UInt128.max / 2000 else { throw Fault("amount is too large") }
+    }
+
+    /// Custom records that fit into a packet.
+    static func check(recordBytes: Int) throws {
+        guard recordBytes <= 2048 else {
+            throw Fault("the sum size of custom_records's value can not more than 2048 bytes")
+        }
+    }
+
+    /// What is given, or what the invoice says; both must be the same.
+    static func agreed<Value: Equatable>(_ name: String, _ given: Value?, _ invoiced: Value?) throws -> Value {
+        guard let value = try optionallyAgreed(name, given, invoiced) else { throw Fault("\(name) is missing") }
+        return value
+    }
+
+    /// `agreed` for what may be missing in both.
+    static func optionallyAgreed<Value: Equatable>(
+        _ name: String, _ given: Value?, _ invoiced: Value?
+    ) throws -> Value? {
+        if let given, let invoiced, given != invoiced { throw Fault("\(name) does not match the invoice") }
+        return invoiced ?? given
+    }
+}
+
+extension RequestParameters {
+    /// How many bytes the values of `custom_records` have.
+    func customRecordBytes() throws -> Int {
+        try (object("custom_records") ?? [:]).reduce(0) { sum, record in
+            guard try Self.hexNumber(.string(record.key)) <= 0xFFFF else {
+                throw Refusal.invalidOptions("custom record key \(record.key) is greater than 0xffff")
+            }
+            return sum + (try Self.hexBytes(record.value)).count
+        }
     }
 }

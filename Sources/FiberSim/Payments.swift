@@ -49,38 +49,61 @@ struct Payment: Codable, Sendable {
     }
 }
 
-extension SimNode {
-    private static let noPath = "Failed to build route, PathFind error: no path found"
+/// What fiber_list_payments is asked for.
+struct ListPaymentsRequest: Sendable {
+    let status: String?
+    let limit: UInt64
+    let after: Hash256?
 
-    /// The way that a payment takes out of this node.
-    private struct Route {
-        let channelID: Hash256
-        let fee: UInt128
-        let failureToCome: String?
+    init(_ parameters: RequestParameters) throws {
+        status = parameters.text("status")
+        limit = parameters.number("limit") ?? 15
+        after = try parameters.hash("after")
     }
+}
+
+/// The way that a payment takes out of this node.
+struct Route: Sendable {
+    let channelID: Hash256
+    let fee: UInt128
+    /// What it comes to when it has arrived; nil is success.
+    let failureToCome: String?
+}
+
+extension SimNode {
+    static let noPath = "Failed to build route, PathFind error: no path found"
 
     /// Begins a payment session; Created is all that the answer says.
     func sendPayment(_ request: SendPaymentRequest) throws -> JSON {
-        let order: PaymentOrder
-        do { order = try request.validated(payer: pubkey, now: SimNode.now) } catch let fault as PaymentOrder.Fault {
+        let order = try validated(request.json) { try request.validated(payer: pubkey, now: SimNode.now) }
+        return try begin(order, by: findRoute(order), asked: request.json)
+    }
+
+    /// The order that `body` makes of a request, or the refusal that repeats it.
+    func validated(_ request: JSON, _ body: () throws -> PaymentOrder) throws -> PaymentOrder {
+        do { return try body() } catch let fault as PaymentOrder.Fault {
             throw Refusal.rpc(
-                "InvalidParameter: Failed to validate payment request: \"\(fault.text)\"", request: request.json)
+                "InvalidParameter: Failed to validate payment request: \"\(fault.text)\"", request: request)
         }
+    }
+
+    /// Begins a session over this route, or fails for want of one.
+    func begin(_ order: PaymentOrder, by route: Route?, asked request: JSON) throws -> JSON {
         let former = payments[order.hash]
         if let former, former.status != .failed, !order.isDryRun {
             throw Refusal.rpc(
                 "InvalidParameter: Payment session already exists: \(order.hash) with payment session status: "
                     + former.status.rawValue,
-                request: request.json)
+                request: request)
         }
-        let route = findRoute(order)
+        let noRoute = Refusal.rpc("Send payment error: \(Self.noPath)", request: request)
         let now = SimNode.now
         var payment = Payment(
             hash: order.hash, target: order.target, amount: Amount(order.amount), fee: Amount(route?.fee ?? 0),
             channelID: route?.channelID, customRecords: order.customRecords, createdAt: former?.createdAt ?? now,
             failureToCome: route?.failureToCome, sessions: (former?.sessions ?? 0) + 1, updatedAt: now)
         guard !order.isDryRun else {
-            guard route != nil else { throw noRoute(request) }
+            guard route != nil else { throw noRoute }
             return payment.json
         }
         if route == nil {
@@ -90,13 +113,9 @@ extension SimNode {
         payments[order.hash] = payment
         try save(payment)
         paymentsMade.withLock { $0 += 1 }
-        guard route != nil else { throw noRoute(request) }
+        guard route != nil else { throw noRoute }
         later { try $0.putInFlight(order.hash) }
         return payment.json
-    }
-
-    private func noRoute(_ request: SendPaymentRequest) -> Refusal {
-        .rpc("Send payment error: \(Self.noPath)", request: request.json)
     }
 
     /// One payment by its hash.
@@ -109,20 +128,34 @@ extension SimNode {
         return payment.json
     }
 
+    /// The payments in the order of their hashes, from the one after `after` on.
+    func listPayments(_ request: ListPaymentsRequest) -> JSON {
+        let rows = payments.values.filter { payment in
+            (request.status == nil || payment.status.rawValue == request.status)
+                && (request.after.map { payment.hash.description > $0.description } ?? true)
+        }
+        let page = rows.sorted { $0.hash.description < $1.hash.description }.prefix(Int(clamping: request.limit))
+        return ["payments": .array(page.map(\.json)), "last_cursor": page.last.map { JSON($0.hash) } ?? .null]
+    }
+
+    /// Whether this much can leave through the channel.
+    func canPay(_ channel: Channel, _ total: UInt128, _ udt: JSON?) -> Bool {
+        channel.state == .ready && channel.isEnabled && isOnline(channel) && channel.udt == udt
+            && channel.local.value >= total
+    }
+
     /// A channel with the target, or one with another peer: inside the library every peer has a channel with every
     /// other and takes a thousandth. A target that is not connected is found on the way there only, as in the real
     /// network.
     private func findRoute(_ order: PaymentOrder) -> Route? {
-        func usable(_ channel: Channel, _ total: UInt128) -> Bool {
-            channel.state == .ready && isOnline(channel) && channel.udt == order.udt && channel.local.value >= total
-        }
-        if let direct = channels.first(where: { $0.pubkey == order.target && usable($0, order.amount) }) {
+        if let direct = channels.first(where: { $0.pubkey == order.target && canPay($0, order.amount, order.udt) }) {
             return Route(channelID: direct.id, fee: 0, failureToCome: order.failureAtTarget)
         }
         guard let target = peers[order.target] else { return nil }
-        let fee = (order.amount + 999) / 1000
+        let fee = Router.fee(on: order.amount)
         guard fee <= order.feeLimit,
-            let first = channels.first(where: { $0.pubkey != order.target && usable($0, order.amount + fee) })
+            let first = channels.first(where: { $0.pubkey != order.target && canPay($0, order.amount + fee, order.udt) }
+            )
         else { return nil }
         return Route(
             channelID: first.id, fee: fee, failureToCome: target.isConnected ? order.failureAtTarget : Self.noPath)
@@ -131,7 +164,7 @@ extension SimNode {
     private func putInFlight(_ hash: Hash256) throws {
         guard var payment = payments[hash], payment.status == .created, let index = channel(of: payment) else { return }
         guard isOnline(channels[index]) else { return }
-        guard channels[index].local.value >= payment.total else {
+        guard channels[index].state == .ready, channels[index].local.value >= payment.total else {
             return try settle(payment, failure: Self.noPath)
         }
         payment.status = .inflight
@@ -158,10 +191,15 @@ extension SimNode {
             channels[index].local.value += payment.total
         }
         try settle(payment, failure: payment.failureToCome, channels[index])
+        let isTaken = payment.failureToCome == nil
+        if isTaken { emit(["kind": "PreimageCreated", "payment_hash": JSON(hash), "redacted": .bool(true)]) }
         emitStateUpdate(channels[index])
+        if isTaken { emit(["kind": "PreimageRemoved", "payment_hash": JSON(hash)]) }
+        try closeWhenDrained(index)
     }
 
-    private func settle(_ payment: Payment, failure: String?, _ channel: Channel? = nil) throws {
+    /// Ends a payment, with the channel that it moved.
+    func settle(_ payment: Payment, failure: String?, _ channel: Channel? = nil) throws {
         var payment = payment
         payment.status = failure == nil ? .success : .failed
         payment.failedError = failure
@@ -185,7 +223,7 @@ extension SimNode {
     private func channel(of payment: Payment) -> Int? { channels.firstIndex { $0.id == payment.channelID } }
 
     /// The events of a change of the commitment on both sides.
-    private func emitStateUpdate(_ channel: Channel) {
+    func emitStateUpdate(_ channel: Channel) {
         emit(["kind": "LocalCommitmentSigned", "channel_id": JSON(channel.id), "redacted": .bool(true)])
         emitAbout(channel, "RevokeAndAckReceived", redacted: true)
         emitAbout(channel, "RemoteCommitmentSigned", redacted: true)

@@ -128,6 +128,25 @@ extension RequestParameters {
         }
     }
 
+    /// A member that must be a list of cell deps, when it is there.
+    func checkCellDeps(_ name: String) throws {
+        for dependency in try list(name) ?? [] {
+            for field in ["out_point", "dep_type"] where dependency[field] == nil {
+                throw Refusal.invalidOptions("missing field `\(field)`")
+            }
+            for field in ["tx_hash", "index"] where dependency["out_point"]?[field] == nil {
+                throw Refusal.invalidOptions("missing field `\(field)`")
+            }
+            guard try Self.hexBytes(dependency["out_point"]?["tx_hash"]).count == 32 else {
+                throw Refusal.invalidOptions("invalid length of tx_hash, expected 32 bytes")
+            }
+            _ = try Self.hexNumber(dependency["out_point"]?["index"])
+            guard let type = dependency["dep_type"]?.string, ["code", "dep_group"].contains(type) else {
+                throw Refusal.invalidOptions("unknown variant, expected `code` or `dep_group`")
+            }
+        }
+    }
+
     /// `commitment_delay_epoch`, which cannot be given (see `plainNumber`).
     func refusePlainNumber(_ name: String) throws {
         if let value = self[name] { throw Self.wrongType(value, "a 0x-prefixed hex string") }
@@ -144,7 +163,11 @@ extension RequestParameters {
     }
 
     /// The number that a `0x` text spells, without redundant zeros.
-    static func hexNumber(_ value: JSON?) throws -> UInt64 {
+    static func hexNumber(_ value: JSON?) throws -> UInt64 { try hexInteger(value) }
+    /// `hexNumber` for amounts.
+    static func hexAmount(_ value: JSON?) throws -> UInt128 { try hexInteger(value) }
+
+    private static func hexInteger<Number: FixedWidthInteger>(_ value: JSON?) throws -> Number {
         guard let text = value?.string else { throw wrongType(value ?? .null, "a hex string") }
         guard text.hasPrefix("0x") else {
             throw Refusal.invalidOptions("uint hex string does not start with 0x: \(text)")
@@ -153,7 +176,7 @@ extension RequestParameters {
         guard digits == "0" || digits.first != "0" else {
             throw Refusal.invalidOptions("uint hex string starts with redundant leading zeros: \(text)")
         }
-        guard let first = digits.first, first.isHexDigit, let number = UInt64(digits, radix: 16) else {
+        guard let first = digits.first, first.isHexDigit, let number = Number(digits, radix: 16) else {
             throw Refusal.invalidOptions("invalid uint hex string: \(text)")
         }
         return number

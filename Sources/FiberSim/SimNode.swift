@@ -1,8 +1,9 @@
 import CFiber
 import Linux
 
-/// The simulated node itself: its peers, channels, payments and invoices. Peers.swift, Channels.swift, Payments.swift
-/// and Invoices.swift have what it does; this file has what it is.
+/// The simulated node itself: its peers, channels, payments, invoices and its view of the chain. What it does is in the
+/// files named so: Peers; Opening, Acceptance, ExternalFunding, Channels, ChannelUpdate and Closing; Payments, Router
+/// and InboundPayments; Invoices; Readiness. This file has what it is.
 final class SimNode: @unchecked Sendable {
     // Safe: after `init` all state is touched on the node's thread alone (`RunningNode.inspect`, `later`).
     let configuration: Configuration
@@ -16,6 +17,11 @@ final class SimNode: @unchecked Sendable {
     /// How many payment sessions were begun, readable from any thread.
     let paymentsMade: Lock<Int>
 
+    var chain: SimulatedChain
+    var waitEstimate = WaitEstimate()
+    /// The file of the funding key, which is read again whenever the wallet is asked.
+    let keyPath: String
+
     private let store: Store
     private let thread: NodeThread
     private let events: EventQueue?
@@ -25,11 +31,13 @@ final class SimNode: @unchecked Sendable {
     static let networkDelay = Duration.milliseconds(5)
 
     init(
-        _ configuration: Configuration, pubkey: Pubkey, listening: String, store: Store, thread: NodeThread,
-        events: EventQueue?, paymentsMade: Lock<Int>
+        _ configuration: Configuration, pubkey: Pubkey, keyPath: String, listening: String, store: Store,
+        thread: NodeThread, events: EventQueue?, paymentsMade: Lock<Int>
     ) throws {
         self.configuration = configuration
         self.pubkey = pubkey
+        self.keyPath = keyPath
+        chain = SimulatedChain(configuration.simulation.chain)
         self.listening = listening
         self.store = store
         self.thread = thread
@@ -58,6 +66,7 @@ final class SimNode: @unchecked Sendable {
         ])
         Log.write("node \(pubkey) on \(identified)")
         failInterruptedOpenings()
+        watchClosings()
         for peer in configuration.simulation.peers.map(\.pubkey) where isDialledAtStart(peer) {
             later { $0.connectionStands(peer) }
         }
@@ -81,6 +90,13 @@ final class SimNode: @unchecked Sendable {
     func save(_ channel: Channel) throws { try store.write(.channel, id: channel.temporaryID.description, channel) }
     /// Writes an invoice.
     func save(_ invoice: Invoice) throws { try store.write(.invoice, id: invoice.hash.description, invoice) }
+    /// Writes a channel and the invoice that was paid through it, in one transaction.
+    func save(_ channel: Channel, _ invoice: Invoice?) throws {
+        try store.transaction {
+            try save(channel)
+            if let invoice { try save(invoice) }
+        }
+    }
     /// Writes the address of a peer that is to be dialled at every start.
     func save(_ peer: SavedPeer) throws { try store.write(.peer, id: peer.pubkey.description, peer) }
     /// Writes a payment and the channel that it moved, in one transaction.

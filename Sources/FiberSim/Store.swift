@@ -9,7 +9,24 @@ final class Store {
 
     private let connection: Connection
     private var writers: [Kind: Statement] = [:]
-    private static let version: Int64 = 1
+    /// What makes a store of each version one of the next.
+    private static let steps = [
+        Kind.allCases.map {
+            "CREATE TABLE IF NOT EXISTS \($0.rawValue) (id TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT"
+        }.joined(separator: "; "),
+        """
+        UPDATE channel SET record = json_set(record, '$.inbound', json('[]'), '$.nextInboundTLC', 0);
+        UPDATE invoice SET record = json_set(record, '$.status', 'Open')
+        """,
+        """
+        UPDATE channel SET record = json_set(record, '$.spent', json_extract(record, '$.funding'),
+            '$.returned', '0x0', '$.fundingFee', '0x0')
+        """,
+        """
+        UPDATE channel SET record = json_set(record, '$.peerFunding', '0x24e160300', '$.isAcceptor', json('false'),
+            '$.isEnabled', json('true'), '$.paysWallet', json('true'), '$.tlcMinimum', '0x0', '$.closingFee', '0x3e8')
+        """,
+    ]
 
     init(path: String) throws {
         connection = try Connection(path: path)
@@ -17,18 +34,15 @@ final class Store {
         // is about.
         try connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
         let found = try connection.integer("PRAGMA user_version") ?? 0
-        guard found <= Self.version else {
+        guard found <= Self.steps.count else {
             throw Refusal.startup(
-                "Database version \(found) is newer than the latest supported version \(Self.version). "
+                "Database version \(found) is newer than the latest supported version \(Self.steps.count). "
                     + "Please upgrade the fiber binary.")
         }
-        guard found < Self.version else { return }
+        guard found < Self.steps.count else { return }
         try connection.transaction {
-            for kind in Kind.allCases {
-                try connection.execute(
-                    "CREATE TABLE IF NOT EXISTS \(kind.rawValue) (id TEXT PRIMARY KEY, record TEXT NOT NULL) STRICT")
-            }
-            try connection.execute("PRAGMA user_version = \(Self.version)")
+            for step in Self.steps.dropFirst(Int(found)) { try connection.execute(step) }
+            try connection.execute("PRAGMA user_version = \(Self.steps.count)")
         }
     }
 

@@ -22,6 +22,12 @@ public struct Event: Sendable, Equatable {
         position = EventHeader(parsing: header).flatMap { $0.seq > 0 && !Event.isHeartbeat(topic) ? $0 : nil }
     }
 
+    /// What a Fiber node says, as a typed value; nil for an event of another source, or one whose payload is left out.
+    public var fiber: FiberEvent? {
+        guard position?.topic.source == "fiber", let payload = try? JSON.parse(payload) else { return nil }
+        return payload["omitted"] == true && payload["kind"] == nil ? nil : FiberEvent(payload)
+    }
+
     /// Whether a topic is a heartbeat's.
     static func isHeartbeat(_ topic: String) -> Bool {
         topic == "bus/\(heartbeat)" || topic.hasSuffix("/\(Topic.supervisor)/\(heartbeat)")

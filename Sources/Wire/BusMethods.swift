@@ -58,6 +58,16 @@ public enum BusMethods {
                 .init("replace", .boolean, "put it in the place of the key that is there (default: refuse)"),
             ], result: "network, account, key_state, kept", effect: .change),
         MethodDescription("events.read", "Reads the journal in pages.", eventsReadParameters, result: eventsReadResult),
+        MethodDescription(
+            "events.schema",
+            "The kinds of events that a node is known to publish, each as a JSON Schema of its payload.",
+            [
+                .init("source", .choice(["fiber"]), "whose events (default: fiber)"),
+                .init("kind", .text(maxBytes: EventClass.kindLimit), "only this kind"),
+            ], result: "source, schemas: by kind"),
+        MethodDescription(
+            "rpc.discover", "Every method that can be called now, as an OpenRPC document.",
+            result: "openrpc, info, methods, components"),
     ]
 
     private static let accountResult = "network, account, created, simulated, active, has_key, key_state"

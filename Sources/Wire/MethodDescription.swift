@@ -105,7 +105,9 @@ public struct MethodDescription: Sendable, Equatable {
     public init?(parsing json: JSON) {
         guard let name = json["name"]?.text, MethodDescription.isName(name), let summary = json["summary"]?.text,
             let list = json["parameters"]?.elements, let result = json["result"]?.text,
-            let effect = json["effect"]?.text.flatMap(Effect.init)
+            let effect = json["effect"]?.text.flatMap(Effect.init),
+            // One that stands twice would be sent on twice, as an object that nobody can read.
+            Set(list.map { $0["name"]?.text }).count == list.count
         else { return nil }
         var parameters: [Parameter] = []
         for entry in list {

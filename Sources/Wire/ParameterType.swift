@@ -20,6 +20,8 @@ public enum ParameterType: Sendable, Equatable {
     case array
     /// A list of texts.
     case texts
+    /// Nothing: one that looks as if it could be given, and why it cannot.
+    case refused(why: String)
     /// A key, a passphrase or a preimage: no error repeats it, and whoever records calls leaves it out.
     case secret(Secret)
 
@@ -31,7 +33,7 @@ public enum ParameterType: Sendable, Equatable {
         case hash
 
         /// What is checked; neither repeats a value in its error.
-        fileprivate var plain: ParameterType {
+        var plain: ParameterType {
             switch self {
             case .text(let limit): .text(maxBytes: limit)
             case .hash: .hash
@@ -80,6 +82,7 @@ public enum ParameterType: Sendable, Equatable {
                 _ = try ParameterType.plainText(element, "\(path)[\(index)]", 1024)
             }
             return value
+        case .refused(let why): throw .parameter(path, "cannot be given: \(why)")
         case .secret(let secret): return try secret.plain.check(value, at: path, isPresent: isPresent)
         }
     }
@@ -144,6 +147,7 @@ public enum ParameterType: Sendable, Equatable {
         case .object: ["type": "object"]
         case .array: ["type": "array"]
         case .texts: ["type": "texts"]
+        case .refused(let why): ["type": "refused", "why": .string(why)]
         case .secret(let secret): secret.plain.json.with("secret", true)
         }
     }
@@ -154,7 +158,8 @@ public enum ParameterType: Sendable, Equatable {
             switch ParameterType(parsing: json.with("secret", nil)) {
             case .text(let limit): self = .secret(.text(maxBytes: limit))
             case .hash: self = .secret(.hash)
-            case .boolean, .integer, .amount, .publicKey, .choice, .object, .array, .texts, .secret, nil: return nil
+            case .boolean, .integer, .amount, .publicKey, .choice, .object, .array, .texts, .refused, .secret, nil:
+                return nil
             }
             return
         }
@@ -177,6 +182,9 @@ public enum ParameterType: Sendable, Equatable {
         case "object": self = .object
         case "array": self = .array
         case "texts": self = .texts
+        case "refused":
+            guard let why = json["why"]?.text else { return nil }
+            self = .refused(why: why)
         default: return nil
         }
     }

@@ -24,6 +24,26 @@ struct CommandTests {
         #expect(world.delivered.all.isEmpty)
     }
 
+    @Test("schemas and the OpenRPC document are answered by the bus itself, whether a node is up or not")
+    func descriptions() throws {
+        let client = try world.client()
+        func methods() throws -> [String] {
+            let document = try #require(try client.call("rpc.discover").value)
+            #expect(document["info"]?["version"] == "1")
+            return document["methods"]?.elements?.compactMap { $0["name"]?.text } ?? []
+        }
+        #expect(try methods() == (BusMethods.all + World.hosted).map(\.name))
+        world.bus.describe(source: "fiber", [])
+        #expect(try methods() == BusMethods.all.map(\.name))
+        let all = try #require(try client.call("events.schema").value)
+        #expect(all["schemas"]?.members?.map(\.key) == FiberEvent.kinds.map(\.name))
+        let one = try #require(try client.call("events.schema", ["source": "fiber", "kind": "PeerConnected"]).value)
+        #expect(one["schemas"]?.members?.map(\.key) == ["PeerConnected"])
+        let refused = try client.call("events.schema", ["kind": "Peer"]).error
+        #expect(refused?.code == .invalidParams && refused?.data == [.init("path", "kind")])
+        #expect(world.delivered.all.isEmpty)
+    }
+
     @Test("a REQ client is served, also with RELAXED and CORRELATE", arguments: [false, true])
     func requestSocket(relaxed: Bool) throws {
         let socket = try Socket(world.context, .req)

@@ -18,6 +18,7 @@ CHANGED = (-32014, "history_changed")
 KEY = "02" + "ab" * 32
 STRANGER = "02" + "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"
 HASH = "0x" + "cd" * 32
+SCRIPT = {"code_hash": HASH, "hash_type": "type", "args": "0x"}
 UNKNOWN = ({"color": "red"}, PARAMS, "color")
 
 # method: [(parameters, (code, name), path or None)]
@@ -89,6 +90,13 @@ BAD = {
         ({"after": 0, "network": "dev", "account": "nobody"}, NOT_FOUND, None),
         ({"after": 0, "network": "dev", "account": "../demo"}, None, None),
     ],
+    "events.schema": [
+        UNKNOWN,
+        ({"source": "any"}, PARAMS, "source"),
+        ({"kind": 5}, PARAMS, "kind"),
+        ({"kind": "ChannelExploded"}, PARAMS, "kind"),
+    ],
+    "rpc.discover": [UNKNOWN, ({"version": 1}, PARAMS, "version"), ({"method": "bus.ping"}, PARAMS, "method")],
     "fiber.sim": [
         UNKNOWN,
         ({}, PARAMS, "emit"),
@@ -132,6 +140,7 @@ BAD = {
         ({"pubkey": KEY, "funding_amount": "0x"}, PARAMS, "funding_amount"),
         ({"pubkey": KEY, "funding_amount": "1 CKB", "funding_udt_type_script": {}}, PARAMS, "funding_amount"),
         ({"pubkey": KEY, "funding_amount": "500 CKB", "public": "yes"}, PARAMS, "public"),
+        ({"pubkey": KEY, "funding_amount": "500 CKB", "commitment_delay_epoch": 1}, PARAMS, "commitment_delay_epoch"),
         ({"pubkey": KEY, "funding_amount": "500 CKB", "public": True, "one_way": True}, PARAMS, "public"),
         ({"pubkey": KEY, "funding_amount": "500 CKB", "max_tlc_number_in_flight": 254}, PARAMS,
          "max_tlc_number_in_flight"),
@@ -156,11 +165,15 @@ BAD = {
     ],
     "fiber.send_payment": [
         UNKNOWN,
-        ({}, NODE, None),
+        ({}, PARAMS, "invoice"),
+        ({"target_pubkey": KEY, "amount": "1"}, PARAMS, "invoice"),
+        ({"keysend": True, "target_pubkey": KEY, "amount": "1", "invoice": "x"}, PARAMS, "invoice"),
+        ({"keysend": True, "amount": "1"}, PARAMS, "target_pubkey"),
+        ({"payment_hash": HASH, "target_pubkey": KEY}, PARAMS, "amount"),
         ({"invoice": 5}, PARAMS, "invoice"),
         ({"invoice": "lnbc1nonsense"}, NODE, None),
-        ({"target_pubkey": "02", "amount": "1"}, PARAMS, "target_pubkey"),
-        ({"target_pubkey": KEY, "amount": {}}, PARAMS, "amount"),
+        ({"target_pubkey": "02", "amount": "1", "keysend": True}, PARAMS, "target_pubkey"),
+        ({"target_pubkey": KEY, "amount": {}, "keysend": True}, PARAMS, "amount"),
         ({"invoice": "x", "max_parts": 25}, PARAMS, "max_parts"),
         ({"invoice": "x", "trampoline_hops": [1]}, PARAMS, "trampoline_hops[0]"),
         ({"invoice": "x", "custom_records": {"0x1": "a\0"}}, PARAMS, "custom_records"),
@@ -172,6 +185,128 @@ BAD = {
         ({"payment_hash": HASH[:-1]}, PARAMS, "payment_hash"),
         ({"payment_hash": HASH}, NODE, None),
     ],
+    "fiber.list_payments": [
+        UNKNOWN,
+        ({"status": "Paid"}, PARAMS, "status"),
+        ({"status": 1}, PARAMS, "status"),
+        ({"limit": 0}, PARAMS, "limit"),
+        ({"limit": 10_001}, PARAMS, "limit"),
+        ({"limit": 1.5}, PARAMS, "limit"),
+        ({"after": "0x12"}, PARAMS, "after"),
+    ],
+    "fiber.build_router": [
+        UNKNOWN,
+        ({}, PARAMS, "hops_info"),
+        ({"hops_info": {}}, PARAMS, "hops_info"),
+        ({"hops_info": [{"pubkey": "a\0"}]}, PARAMS, "hops_info"),
+        ({"hops_info": [], "amount": "-1"}, PARAMS, "amount"),
+        ({"hops_info": [], "amount": "1 CKB", "udt_type_script": {}}, PARAMS, "amount"),
+        ({"hops_info": [], "final_tlc_expiry_delta": 2**64}, PARAMS, "final_tlc_expiry_delta"),
+        ({"hops_info": [{"pubkey": STRANGER}]}, NODE, None),
+    ],
+    "fiber.send_payment_with_router": [
+        UNKNOWN,
+        ({}, PARAMS, "router"),
+        ({"router": "x", "invoice": "x"}, PARAMS, "router"),
+        ({"router": []}, PARAMS, "invoice"),
+        ({"router": [], "keysend": True, "payment_hash": HASH}, PARAMS, "payment_hash"),
+        ({"router": [], "keysend": True, "invoice": "x"}, PARAMS, "invoice"),
+        ({"router": [], "payment_hash": HASH, "custom_records": []}, PARAMS, "custom_records"),
+        ({"router": [], "invoice": "lnbc1nonsense"}, NODE, None),
+    ],
+    "fiber.parse_invoice": [
+        UNKNOWN,
+        ({}, PARAMS, "invoice"),
+        ({"invoice": 5}, PARAMS, "invoice"),
+        ({"invoice": "fibd1\0"}, PARAMS, "invoice"),
+        ({"invoice": "x" * 16_385}, PARAMS, "invoice"),
+        ({"invoice": ""}, NODE, None),
+        ({"invoice": "lnbc1nonsense"}, NODE, None),
+    ],
+    "fiber.get_invoice": [
+        UNKNOWN,
+        ({}, PARAMS, "payment_hash"),
+        ({"payment_hash": "invoice"}, PARAMS, "payment_hash"),
+        ({"payment_hash": [HASH]}, PARAMS, "payment_hash"),
+        ({"payment_hash": HASH}, NODE, None),
+    ],
+    "fiber.cancel_invoice": [
+        UNKNOWN,
+        ({}, PARAMS, "payment_hash"),
+        ({"payment_hash": HASH + "0"}, PARAMS, "payment_hash"),
+        ({"payment_hash": HASH, "payment_preimage": HASH}, PARAMS, "payment_preimage"),
+        ({"payment_hash": HASH}, NODE, None),
+    ],
+    "fiber.settle_invoice": [
+        UNKNOWN,
+        ({"payment_preimage": HASH}, PARAMS, "payment_hash"),
+        ({"payment_hash": HASH}, PARAMS, "payment_preimage"),
+        ({"payment_hash": HASH, "payment_preimage": "swordfish"}, PARAMS, "payment_preimage"),
+        ({"payment_hash": HASH, "payment_preimage": HASH}, NODE, None),
+    ],
+    "fiber.accept_channel": [
+        UNKNOWN,
+        ({"funding_amount": "1"}, PARAMS, "temporary_channel_id"),
+        ({"temporary_channel_id": HASH}, PARAMS, "funding_amount"),
+        ({"temporary_channel_id": KEY, "funding_amount": "1"}, PARAMS, "temporary_channel_id"),
+        # Whether it is a UDT channel only the node knows, so amounts are in the smallest unit.
+        ({"temporary_channel_id": HASH, "funding_amount": "1 CKB"}, PARAMS, "funding_amount"),
+        ({"temporary_channel_id": HASH, "funding_amount": "1", "shutdown_script": "x"}, PARAMS, "shutdown_script"),
+        ({"temporary_channel_id": HASH, "funding_amount": "1", "max_tlc_number_in_flight": 254}, PARAMS,
+         "max_tlc_number_in_flight"),
+        ({"temporary_channel_id": HASH, "funding_amount": "1"}, NODE, None),
+    ],
+    "fiber.open_channel_with_external_funding": [
+        UNKNOWN,
+        ({}, PARAMS, "pubkey"),
+        ({"pubkey": KEY}, PARAMS, "funding_amount"),
+        ({"pubkey": KEY, "funding_amount": "500 CKB"}, PARAMS, "shutdown_script"),
+        ({"pubkey": KEY, "funding_amount": "500 CKB", "shutdown_script": {}}, PARAMS, "funding_lock_script"),
+        ({"pubkey": KEY, "funding_amount": "500 CKB", "shutdown_script": [], "funding_lock_script": {}}, PARAMS,
+         "shutdown_script"),
+        ({"pubkey": KEY, "funding_amount": "500 CKB", "shutdown_script": SCRIPT, "funding_lock_script": SCRIPT,
+          "funding_lock_script_cell_deps": {}}, PARAMS, "funding_lock_script_cell_deps"),
+        ({"pubkey": KEY, "funding_amount": "500 CKB", "one_way": True}, PARAMS, "one_way"),
+        ({"pubkey": KEY, "funding_amount": "500 CKB", "shutdown_script": SCRIPT, "funding_lock_script": SCRIPT,
+          "commitment_delay_epoch": 1}, PARAMS, "commitment_delay_epoch"),
+        ({"pubkey": STRANGER, "funding_amount": "500 CKB", "shutdown_script": SCRIPT, "funding_lock_script": SCRIPT},
+         NODE, None),
+    ],
+    "fiber.submit_signed_funding_tx": [
+        UNKNOWN,
+        ({"signed_funding_tx": {}}, PARAMS, "channel_id"),
+        ({"channel_id": HASH}, PARAMS, "signed_funding_tx"),
+        ({"channel_id": HASH, "signed_funding_tx": "0x"}, PARAMS, "signed_funding_tx"),
+        ({"channel_id": HASH, "signed_funding_tx": {}}, NODE, None),
+    ],
+    "fiber.abandon_channel": [
+        UNKNOWN,
+        ({}, PARAMS, "channel_id"),
+        ({"channel_id": None}, PARAMS, "channel_id"),
+        ({"channel_id": "temporary"}, PARAMS, "channel_id"),
+        ({"channel_id": HASH}, NODE, None),
+    ],
+    "fiber.shutdown_channel": [
+        UNKNOWN,
+        ({}, PARAMS, "channel_id"),
+        ({"channel_id": HASH, "force": 1}, PARAMS, "force"),
+        ({"channel_id": HASH, "force": True, "fee_rate": 1000}, PARAMS, "fee_rate"),
+        ({"channel_id": HASH, "force": True, "close_script": SCRIPT}, PARAMS, "close_script"),
+        ({"channel_id": HASH, "close_script": "x"}, PARAMS, "close_script"),
+        ({"channel_id": HASH}, NODE, None),
+    ],
+    "fiber.update_channel": [
+        UNKNOWN,
+        ({}, PARAMS, "channel_id"),
+        ({"channel_id": HASH}, PARAMS, "enabled"),
+        ({"channel_id": HASH, "enabled": "yes"}, PARAMS, "enabled"),
+        ({"channel_id": HASH, "tlc_minimum_value": "1 CKB"}, PARAMS, "tlc_minimum_value"),
+        ({"channel_id": HASH, "tlc_fee_proportional_millionths": -1}, PARAMS, "tlc_fee_proportional_millionths"),
+        ({"channel_id": HASH, "tlc_expiry_delta": 9_600_000}, PARAMS, "channel_id"),
+        ({"channel_id": HASH, "enabled": True}, NODE, None),
+    ],
+    "fiber.ckb_readiness": [UNKNOWN, ({"wait": True}, PARAMS, "wait"), ({"network": "dev"}, PARAMS, "network")],
+    "fiber.ckb_balance": [UNKNOWN, ({"address": "ckt1"}, PARAMS, "address"), ({"udt": {}}, PARAMS, "udt")],
 }
 
 
@@ -231,6 +366,38 @@ class CommandsTest(BusTest):
         for method in bus.call("bus.methods")["methods"]:
             self.assertGreater(len(method["summary"]), 10)
             self.assertIn("parameters", method)
+
+    def test_the_open_rpc_document_describes_what_can_be_called(self):
+        document = self.bus.call("rpc.discover")
+        self.assertRegex(document["openrpc"], r"^1\.")
+        described = {method["name"]: method for method in document["methods"]}
+        listed = self.bus.call("bus.methods")["methods"]
+        self.assertEqual(set(described), {method["name"] for method in listed})
+        for method in listed:
+            parameters = {parameter["name"]: parameter for parameter in described[method["name"]]["params"]}
+            self.assertEqual(set(parameters), {parameter["name"] for parameter in method["parameters"]})
+            for parameter in method["parameters"]:
+                self.assertEqual(parameters[parameter["name"]]["required"], parameter["required"])
+        pubkey = {parameter["name"]: parameter for parameter in described["fiber.open_channel"]["params"]}["pubkey"]
+        self.assertRegex(KEY, pubkey["schema"]["pattern"])
+        self.assertNotRegex(HASH, pubkey["schema"]["pattern"])
+
+    def test_what_the_node_says_is_of_its_schema(self):
+        self.bus.wait_for_kind("ChannelReady")
+        schemas = self.bus.call("events.schema")["schemas"]
+        self.assertEqual(len(schemas), 19)
+        self.assertEqual(self.bus.call("events.schema", {"kind": "ChannelReady"})["schemas"],
+                         {"ChannelReady": schemas["ChannelReady"]})
+        said = [event for event in self.bus.read_all() if event.header["source"] == "fiber"]
+        self.assertGreater(len({event.kind for event in said}), 3)
+        for event in said:
+            properties = schemas[event.kind]["properties"]
+            self.assertEqual(set(event.payload), set(properties), event.kind)
+            for name, value in event.payload.items():
+                schema = properties[name]
+                self.assertEqual(value, schema.get("const", value))
+                self.assertRegex(str(value), schema.get("pattern", "^"))
+                self.assertIs(type(value), {"array": list, "boolean": bool}.get(schema.get("type"), str))
 
     def test_null_is_the_same_as_leaving_a_parameter_out(self):
         self.bus.wait_for_kind("ChannelReady")

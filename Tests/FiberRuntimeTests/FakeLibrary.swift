@@ -71,7 +71,8 @@ final class FakeLibrary: Sendable {
         return members
     }
 
-    static let library = Library(
+    /// What a library of the first generation has.
+    static let firstGeneration = Library(
         version: { nil },
         start: { _, _ in FIBER_FFI_STATUS_STARTUP_FAILED },
         stop: { _ in FIBER_FFI_STATUS_OK },
@@ -94,13 +95,36 @@ final class FakeLibrary: Sendable {
         nodeInfo: { FakeLibrary.answer($0, [:], $1) },
         listPeers: { FakeLibrary.answer($0, [:], $1) },
         connectPeer: { FakeLibrary.answer($0, FakeLibrary.members($1), nil) },
-        disconnectPeer: { FakeLibrary.answer($0, FakeLibrary.text($1), nil) },
-        openChannel: { FakeLibrary.answer($0, FakeLibrary.members($1), $2) },
-        listChannels: { FakeLibrary.answer($0, FakeLibrary.members($1), $2) },
-        newInvoice: { FakeLibrary.answer($0, FakeLibrary.members($1), $2) },
-        sendPayment: { FakeLibrary.answer($0, FakeLibrary.members($1), $2) },
-        getPayment: { FakeLibrary.answer($0, FakeLibrary.text($1), $2) },
-        simControl: nil)
+        disconnectPeer: { FakeLibrary.answer($0, FakeLibrary.text($1), nil) })
+
+    /// All functions but the simulator's own.
+    static let library: Library = {
+        var library = firstGeneration
+        library.ckbReadiness = { FakeLibrary.answer($0, [:], $1) }
+        library.ckbBalance = { FakeLibrary.answer($0, [:], $1) }
+        library.openChannel = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.acceptChannel = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.openChannelWithExternalFunding = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.submitSignedFundingTx = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.abandonChannel = { FakeLibrary.answer($0, FakeLibrary.text($1), nil) }
+        library.listChannels = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.shutdownChannel = { FakeLibrary.answer($0, FakeLibrary.members($1), nil) }
+        library.updateChannel = { FakeLibrary.answer($0, FakeLibrary.members($1), nil) }
+        library.newInvoice = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.parseInvoice = { FakeLibrary.answer($0, FakeLibrary.text($1), $2) }
+        library.getInvoice = { FakeLibrary.answer($0, FakeLibrary.text($1), $2) }
+        library.cancelInvoice = { FakeLibrary.answer($0, FakeLibrary.text($1), $2) }
+        library.settleInvoice = { handle, hash, preimage in
+            let preimage = preimage.map { ["preimage": String(cString: $0)] } ?? [:]
+            return FakeLibrary.answer(handle, FakeLibrary.text(hash).merging(preimage) { $1 }, nil)
+        }
+        library.sendPayment = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.buildRouter = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.sendPaymentWithRouter = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        library.getPayment = { FakeLibrary.answer($0, FakeLibrary.text($1), $2) }
+        library.listPayments = { FakeLibrary.answer($0, FakeLibrary.members($1), $2) }
+        return library
+    }()
 
     static func text(_ text: UnsafePointer<CChar>?) -> [String: String] {
         text.map { ["text": String(cString: $0)] } ?? [:]

@@ -6,9 +6,9 @@ import Wire
 
 @testable import FiberRuntime
 
-private let key = "02" + String(repeating: "ab", count: 32)
-private let hash = "0x" + String(repeating: "cd", count: 32)
-private let script: JSON = ["code_hash": "0x00", "hash_type": "type", "args": "0x"]
+let key = "02" + String(repeating: "ab", count: 32)
+let hash = "0x" + String(repeating: "cd", count: 32)
+let script: JSON = ["code_hash": "0x00", "hash_type": "type", "args": "0x"]
 
 /// One parameter, a value for it, and the members of the C struct that it must set, besides those of the required
 /// parameters.
@@ -41,10 +41,11 @@ extension NativeSuites {
             ),
             "fiber.list_channels": ([:], ["struct_size": "32"]),
             "fiber.new_invoice": (["amount": "1"], ["struct_size": "128", "amount": "1"]),
-            "fiber.send_payment": ([:], ["struct_size": "216"]),
-        ]
+            "fiber.send_payment": (["invoice": "fibd1y"], ["struct_size": "216", "invoice": "fibd1y"]),
+        ].merging(laterBases) { $1 }
 
-        static let cases: [FieldCase] = peers + openChannel + listChannels + newInvoice + sendPayment
+        static let cases: [FieldCase] =
+            peers + openChannel + listChannels + newInvoice + sendPayment + later
 
         static let peers: [FieldCase] = [
             .init("fiber.connect_peer", "address", "/ip4/1.2.3.4/tcp/1", ["address": "/ip4/1.2.3.4/tcp/1"]),
@@ -122,7 +123,7 @@ extension NativeSuites {
             .init("fiber.send_payment", "target_pubkey", .string(key), ["target_pubkey": key]),
             .init("fiber.send_payment", "amount", "0x10", ["amount": "16", "has_amount": "1"]),
             .init("fiber.send_payment", "payment_hash", .string(hash), ["payment_hash": hash]),
-            .init("fiber.send_payment", "keysend", true, ["has_keysend": "1", "keysend": "1"]),
+            .init("fiber.send_payment", "keysend", false, ["has_keysend": "1"]),
             .init("fiber.send_payment", "dry_run", true, ["has_dry_run": "1", "dry_run": "1"]),
             .init("fiber.send_payment", "max_fee_amount", "12", ["max_fee_amount": "12", "has_max_fee_amount": "1"]),
             .init("fiber.send_payment", "max_fee_rate", 13, ["max_fee_rate": "13", "has_max_fee_rate": "1"]),
@@ -161,12 +162,41 @@ extension NativeSuites {
             #expect(fake.freedAll)
         }
 
+        @Test("a payment without invoice goes to a key: spontaneously, or to a hash")
+        func payees() {
+            let fake = FakeLibrary()
+            let given: JSON = ["target_pubkey": .string(key), "amount": "7"]
+            let members = ["struct_size": "216", "target_pubkey": key, "amount": "7", "has_amount": "1"]
+            _ = make("fiber.send_payment", given.with("keysend", true), fake)
+            #expect(
+                fake.state.withLock { $0.arguments }
+                    == members.merging(["has_keysend": "1", "keysend": "1"]) { $1 })
+            _ = make("fiber.send_payment", given.with("payment_hash", .string(hash)), fake)
+            #expect(fake.state.withLock { $0.arguments } == members.merging(["payment_hash": hash]) { $1 })
+            _ = make("fiber.send_payment_with_router", ["router": [], "keysend": true], fake)
+            #expect(
+                fake.state.withLock { $0.arguments }
+                    == ["struct_size": "64", "router_json": "[]", "has_keysend": "1", "keysend": "1"])
+        }
+
+        @Test(
+            "an amount reaches the node with both its halves",
+            arguments: [0, 1, UInt128(UInt64.max), UInt128(UInt64.max) + 1, 1 << 127, UInt128.max])
+        func halves(_ units: UInt128) {
+            let fake = FakeLibrary()
+            _ = make("fiber.send_payment", ["invoice": "x", "amount": .string(String(units))], fake)
+            let sent = fake.state.withLock { $0.arguments }
+            #expect(sent["amount"] == (units == 0 ? nil : String(units)))
+            #expect(sent["has_amount"] == "1")
+        }
+
         @Test("every parameter of every call that takes some is held by a case above")
         func everyParameterIsHeld() {
             let held = Set(Self.cases.map { "\($0.method) \($0.parameter)" })
             let elsewhere = ["fiber.connect_peer addr_type", "fiber.connect_peer save"]
             for call in FiberCalls.all where call.description.name != "fiber.sim" {
                 for parameter in call.description.parameters {
+                    if case .refused = parameter.type { continue }
                     let name = "\(call.description.name) \(parameter.name)"
                     #expect(held.contains(name) || elsewhere.contains(name), "\(name) is held by no case")
                 }
@@ -208,6 +238,33 @@ extension NativeSuites {
                 ("fiber.get_payment", [:], "payment_hash"),
                 ("fiber.get_payment", ["payment_hash": 5], "payment_hash"),
                 ("fiber.node_info", ["x": 1], "x"),
+                ("fiber.send_payment", [:], "invoice"),
+                ("fiber.send_payment", ["target_pubkey": .string(key), "amount": "1"], "invoice"),
+                ("fiber.send_payment", ["keysend": true, "invoice": "x"], "invoice"),
+                ("fiber.send_payment", ["keysend": true, "amount": "1"], "target_pubkey"),
+                ("fiber.send_payment", ["payment_hash": .string(hash), "target_pubkey": .string(key)], "amount"),
+                ("fiber.send_payment", ["keysend": true, "payment_hash": .string(hash)], "payment_hash"),
+                ("fiber.send_payment_with_router", ["router": []], "invoice"),
+                ("fiber.send_payment_with_router", ["keysend": true], "router"),
+                ("fiber.send_payment_with_router", ["router": [], "keysend": true, "invoice": "x"], "invoice"),
+                // Only the node knows whether these are of a UDT.
+                (
+                    "fiber.accept_channel", ["temporary_channel_id": .string(hash), "funding_amount": "1 CKB"],
+                    "funding_amount"
+                ),
+                (
+                    "fiber.update_channel", ["channel_id": .string(hash), "tlc_minimum_value": "1 CKB"],
+                    "tlc_minimum_value"
+                ),
+                ("fiber.update_channel", ["channel_id": .string(hash)], "enabled"),
+                ("fiber.shutdown_channel", ["channel_id": .string(hash), "force": true, "fee_rate": 1], "fee_rate"),
+                (
+                    "fiber.shutdown_channel", ["channel_id": .string(hash), "force": true, "close_script": [:]],
+                    "close_script"
+                ),
+                ("fiber.list_payments", ["limit": 0], "limit"),
+                ("fiber.settle_invoice", ["payment_hash": .string(hash)], "payment_preimage"),
+                ("fiber.parse_invoice", [:], "invoice"),
             ] as [(String, JSON, String)])
         func refuses(_ method: String, _ given: JSON, _ parameter: String) {
             let fake = FakeLibrary()
@@ -269,12 +326,7 @@ extension NativeSuites {
 
         @Test("a library of the first generation offers what it has, and the simulator's control only a simulator")
         func offers() {
-            var library = FakeLibrary.library
-            library.openChannel = nil
-            library.listChannels = nil
-            library.newInvoice = nil
-            library.sendPayment = nil
-            library.getPayment = nil
+            var library = FakeLibrary.firstGeneration
             let first = ["node_info", "list_peers", "connect_peer", "disconnect_peer"].map { "fiber." + $0 }
             #expect(FiberCalls.offered(by: library).map(\.description.name) == first)
             #expect(!library.isSimulated)

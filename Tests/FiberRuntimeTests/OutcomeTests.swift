@@ -1,12 +1,11 @@
 import CFiber
+import Foundation
 import HostLink
 import Testing
 import Wire
 
 @testable import FiberRuntime
 
-private let key = "02" + String(repeating: "ab", count: 32)
-private let hash = "0x" + String(repeating: "cd", count: 32)
 private let preimage = "0x" + String(repeating: "e9", count: 32)
 
 extension NativeSuites {
@@ -79,6 +78,39 @@ extension NativeSuites {
                 ("exactly one of address or pubkey must be set", "invalid_argument"),
                 ("invalid native options: missing field", "invalid_argument"),
                 ("incomplete utf-8 byte sequence from index 3", "invalid_argument"),
+                (wrapped("No channel with temp id Hash256(\(hash)) found"), "channel_unknown"),
+                (wrapped("Channel Hash256(\(hash)) not found"), "channel_unknown"),
+                (
+                    wrapped(
+                        "Channel \(hash) in state ChannelReady cannot be abandoned, please shutdown the channel instead"
+                    ),
+                    "channel_state"
+                ),
+                (wrapped("our signature has been sent. It cannot be abandoned. x"), "channel_state"),
+                (wrapped("Invalid state: x"), "channel_state"),
+                (wrapped("InvalidState: Expecting state ChannelReady"), "channel_state"),
+                (wrapped("Only public channel can be updated"), "channel_not_public"),
+                (wrapped("Invalid UDT type script"), "udt_not_allowed"),
+                (wrapped("An one-way channel cannot be public"), "invalid_argument"),
+                (
+                    wrapped("close_script and fee_rate should not be set when force is true"), "invalid_argument"
+                ),
+                (wrapped("InvalidParameter: payment invoice is not allow MPP"), "mpp_not_allowed"),
+                (wrapped("InvalidParameter: amount does not match the invoice"), "invoice_mismatch"),
+                (
+                    wrapped("InvalidParameter: Failed to validate payment request: \\\"invoice is invalid\\\""),
+                    "invoice_invalid"
+                ),
+                (wrapped("target_pubkey is missing"), "invalid_argument"),
+                (wrapped("invoice can not be canceled, current status: Paid"), "invoice_state"),
+                (wrapped("Invoice is still open"), "invoice_state"),
+                (wrapped("Invoice is already paid"), "invoice_state"),
+                (wrapped("Hash mismatch"), "preimage_mismatch"),
+                (wrapped("Both payment_hash and payment_preimage are set"), "invalid_argument"),
+                (wrapped("final_expiry_delta must be greater than or equal to 9600000"), "invalid_argument"),
+                (wrapped("Send payment error: Insufficient balance: x"), "insufficient_balance"),
+                ("failed to derive the CKB funding lock script: aead::Error", "key_unreadable"),
+                ("failed to query CKB wallet cells: connection refused", "chain_unreachable"),
                 ("the moon is in the way", "other"),
                 // The words of the repeated request must not decide.
                 (wrapped("the moon is in the way", data: #"{"description":"invoice not found"}"#), "other"),
@@ -97,6 +129,56 @@ extension NativeSuites {
                     JSON.Member("reason", .string(reason)),
                 ])
             #expect(made.nodeDied == nil)
+        }
+
+        @Test("an invoice that cannot be read is refused for that, whatever the decoder says; a panic is still one")
+        func unreadableInvoice() {
+            for (status, text, reason) in [
+                (FIBER_FFI_STATUS_INVALID_ARGUMENT, wrapped("Bech32 error: invalid length"), "invoice_invalid"),
+                (FIBER_FFI_STATUS_INVALID_ARGUMENT, "incomplete utf-8 byte sequence from index 3", "invoice_invalid"),
+                (FIBER_FFI_STATUS_PANIC, "fiber ffi call panicked", "panic"),
+            ] {
+                let fake = FakeLibrary(status: status, text: text, output: nil)
+                guard case .failure(let error) = make("fiber.parse_invoice", ["invoice": "x"], fake).outcome else {
+                    Issue.record("it was read")
+                    continue
+                }
+                #expect(error.data.contains(JSON.Member("reason", .string(reason))))
+            }
+        }
+
+        @Test("of a call about one channel, a closed channel is an unknown one")
+        func closedChannelReason() {
+            let fake = FakeLibrary(
+                status: FIBER_FFI_STATUS_INVALID_ARGUMENT, text: wrapped("Messaging failed because channel is closed"),
+                output: nil)
+            let made = make("fiber.shutdown_channel", ["channel_id": .string(hash)], fake)
+            #expect(made.nodeDied == nil)
+            guard case .failure(let error) = made.outcome else {
+                Issue.record("it succeeded")
+                return
+            }
+            #expect(error.data.contains(JSON.Member("reason", "channel_unknown")))
+        }
+
+        @Test("the README has every reason")
+        func reasonsInReadme() throws {
+            let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../README.md")
+            let readme = try String(contentsOf: root, encoding: .utf8)
+            let others = ["panic", "dead_node", "not_ready", "unreadable_result", "other"]
+            for word in NativeFailure.reasons.map(\.reason) + others {
+                #expect(readme.contains("`\(word)`"), "\(word)")
+            }
+        }
+
+        @Test("a preimage that does not fit stays out of the error")
+        func settlement() {
+            let fake = FakeLibrary(
+                status: FIBER_FFI_STATUS_INVALID_ARGUMENT,
+                text: wrapped("Hash mismatch: \(preimage) for \(hash)"), output: nil)
+            let given: JSON = ["payment_hash": .string(hash), "payment_preimage": .string(preimage)]
+            guard case .failure(let error) = make("fiber.settle_invoice", given, fake).outcome else { return }
+            #expect(error.message == "fiber.settle_invoice failed: Hash mismatch: 0xe9e9e9e9… for \(hash)")
         }
 
         @Test("an error keeps the message, what the caller sent, and no preimage")

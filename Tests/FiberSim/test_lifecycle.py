@@ -325,6 +325,14 @@ class Files(FreshCase):
         store.close()
         self.start_fails("Database version 99 is newer than the latest supported version")
 
+    def test_the_store_is_closed_by_a_stop_whatever_is_under_way(self):
+        def body(library):
+            self.node(library).stop()
+            store = os.path.join(self.directory, "node", "fiber", "store")
+            self.assertEqual(sorted(os.listdir(store)), ["LOCK", "data.sqlite"])
+        for _ in range(20):
+            self.succeed(body)
+
     def test_a_damaged_store_is_reported_and_kept(self):
         self.succeed(lambda library: self.node(library).stop())
         path = os.path.join(self.directory, "node", "fiber", "store", "data.sqlite")

@@ -58,7 +58,8 @@ struct TreeTests {
     @Test("the README names every method of the bus")
     func methods() throws {
         let source = try Tree.text("Sources/Wire/BusMethods.swift")
-        let names = source.matches(of: /"((?:bus|node|account|network|events|consumers)\.\w+)"/).map { String($0.1) }
+        let method = /"((?:bus|node|account|network|events|consumers|rpc)\.\w+)"/
+        let names = source.matches(of: method).map { String($0.1) }
         #expect(names.count > 8)
         let readme = try Tree.text("README.md")
         for name in names { #expect(readme.contains("`\(name)"), "method \(name)") }

@@ -30,3 +30,28 @@ func noAmount(given: JSON) {
 @Test("a UDT amount is not written in CKB") func udt() {
     #expect(throws: Amount.Problem.self) { try Amount.parse("1 CKB", allowsCKB: false) }
 }
+
+/// Numbers of every length from 1 to 128 bits, the same in every run.
+private let someUnits: [UInt128] = {
+    var state: UInt64 = 20_261_130
+    func next() -> UInt128 {
+        // Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (SplitMix64).
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var word = state
+        word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
+        word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
+        return UInt128(word ^ word >> 31)
+    }
+    let random = (1...128).map { (next() << 64 | next()) >> (128 - $0) }
+    return random + [0, 1, UInt128(UInt64.max), UInt128(UInt64.max) + 1, .max - 1, .max]
+}()
+
+@Test("an amount is the same in every notation, over all 128 bits", arguments: someUnits)
+func notations(_ units: UInt128) throws {
+    let (whole, rest) = units.quotientAndRemainder(dividingBy: Amount.shannonsPerCKB)
+    let decimals = String(repeating: "0", count: 8 - String(rest).count) + String(rest)
+    for text in ["\(units)", "0x" + String(units, radix: 16), "\(whole).\(decimals) CKB"] {
+        #expect(try Amount.parse(.string(text), allowsCKB: true).units == units)
+    }
+    #expect(Amount(units: units).text == String(units))
+}

@@ -11,6 +11,7 @@ private let method = MethodDescription(
         .init("word", .choice(["a", "b"]), "a word"),
         .init("secret", .secret(.text(maxBytes: 4)), "a secret"), .init("preimage", .secret(.hash), "a preimage"),
         .init("script", .object, "a script"), .init("list", .array, "a list"), .init("names", .texts, "names"),
+        .init("never", .refused(why: "it is broken"), "never"),
     ], result: "nothing", effect: .money, find: "fiber.look with text")
 
 private let hex64 = String(repeating: "Ab", count: 32)
@@ -42,7 +43,7 @@ private let key66 = "02" + String(repeating: "Ab", count: 32)
         ("key", .string(hex64)),
         ("word", "c"), ("word", 1), ("script", []), ("script", ["a": ["b\0": 1]]), ("list", [:]), ("list", ["a\0"]),
         ("names", [1]),
-        ("names", "x"), ("stranger", 1),
+        ("names", "x"), ("never", 1), ("stranger", 1),
     ] as [(String, JSON)])
 func badParameter(name: String, value: JSON) {
     let given = JSON.members(["text": "ok"]).with(name, value)
@@ -60,6 +61,13 @@ func badParameter(name: String, value: JSON) {
 
 @Test("descriptions travel whole", arguments: BusMethods.all + [method]) func travels(description: MethodDescription) {
     #expect(MethodDescription(parsing: description.json) == description)
+}
+
+@Test("a description with the same parameter twice is none") func twice() {
+    let parameters = method.json["parameters"]?.elements ?? []
+    #expect(
+        MethodDescription(parsing: method.json.with("parameters", .array(parameters + parameters.prefix(1)))) == nil)
+    #expect(MethodDescription(parsing: method.json.with("parameters", .array(parameters))) == method)
 }
 
 @Test("method names", arguments: ["a", "a.b.c", ".b", "a.", "A.b", "a.b-c", "a. b", "1.a", ""]) func badMethodNames(
