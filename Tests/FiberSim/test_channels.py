@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import random
 import signal
 
 from abi import SIMULATION, options
@@ -391,4 +392,44 @@ class States(ChannelCase):
             "CollaboratingFundingTx": "AWAITING_REMOTE_TX_COLLABORATION_MSG",
             "SigningCommitment": "OUR_COMMITMENT_SIGNED_SENT|COMMITMENT_SIGNED_SENT",
             "AwaitingTxSignatures": "OUR_TX_SIGNATURES_SENT|TX_SIGNATURES_SENT", "AwaitingChannelReady": ""})
+        node.stop()
+
+
+class Conservation(ChannelCase):
+    @fresh
+    def test_whatever_is_paid_nothing_is_lost(self, library):
+        seed = int(os.environ.get("FIBER_SIM_SEED", random.randrange(2**32)))
+        print("FIBER_SIM_SEED=%d" % seed)
+        choice = random.Random(seed)
+        node = self.funded(library)
+        wallet = self.wallet(node)
+        left = {"paid": 50 * CKB, "fees": 0, "received": 0}
+        total = 401 * CKB
+
+        def parts():
+            channel = node.channels()[0]
+            return [int(channel[name], 16) for name in (
+                "local_balance", "offered_tlc_balance", "remote_balance", "received_tlc_balance")]
+
+        hashes = []
+        for _ in range(60):
+            amount = choice.randrange(1, CKB)
+            if choice.random() < 0.5:
+                peer = choice.choice(["bob", "dave"])
+                sent = node.pay(target_pubkey=node.peers()[peer]["pubkey"], amount=amount, has_amount=1, keysend=1,
+                                has_keysend=1)
+                hashes.append(sent["payment_hash"])
+                self.assertEqual(int(sent["fee"], 16), 0 if peer == "bob" else -(-amount // 1000))
+                left["paid"] += amount
+                left["fees"] += int(sent["fee"], 16)
+            else:
+                library.control(pay={"peer": choice.choice(["bob", "dave"]), "amount": amount})
+                left["received"] += amount
+            self.assertEqual(sum(parts()), total)
+        local = total - left["paid"] - left["fees"] + left["received"]
+        node.poll(parts, lambda found: found == [local, 0, total - local, 0])
+        self.assertEqual({node.payment(payment_hash)["status"] for payment_hash in hashes} - {"Success"}, set())
+        self.shutdown(node, node.channels()[0]["channel_id"])
+        node.wait_kind("ChannelClosed")
+        self.assertEqual(self.wallet(node) - wallet, local + 99 * CKB - FEE)
         node.stop()
