@@ -85,6 +85,8 @@ class Readiness(ChainCase):
         self.assertEqual(estimate["confidence"], "measured")
         self.assertAlmostEqual(estimate["lower_seconds"], lag / 20, delta=10)
         self.assertAlmostEqual(estimate["upper_seconds"], lag / 5 + 3, delta=40)
+        expected, rest = divmod(estimate["upper_seconds"] - 3, 2)
+        self.assertEqual((rest, estimate["lower_seconds"]), (0, expected // 2))
         self.move(library, advance_seconds=121)
         self.assertEqual(self.readiness(node)["wait_estimate"]["confidence"], "low", "after a gap")
         self.move(library, advance_seconds=2000)

@@ -201,6 +201,10 @@ class Receiving(InvoiceCase):
         self.assertEqual(
             (tlc["amount"], tlc["payment_hash"], tlc["status"]),
             (hex(3 * CKB), payment_hash, {"Inbound": "Committed"}))
+        before = len(node.kinds())
+        library.control(pay={"peer": "bob", "invoice": text})
+        node.wait(lambda events: len(events) == before + 6, "the coming and going of a second payment")
+        self.assertEqual(self.balances(node), (351, 0, 47, 3))
         self.assertRefused("Hash mismatch", self.settle, node, payment_hash, "0x" + "5b" * 32)
         self.settle(node, payment_hash, PREIMAGE)
         self.wait_status(node, payment_hash, "Paid")
