@@ -392,6 +392,11 @@ class Bus:
         return wait_for(lambda: (found := self.read_kinds(kind)) and len(found) >= count and found,
                         f"{count} events {kind}", seconds)
 
+    def wait_until_quiet(self):
+        """Waits for all that the first start of a node without peers says by itself; then the head moves only when a test wants it."""
+        for kind in ["NodeReady", "NetworkStarted", "KeyEncrypted"]:
+            self.wait_for_kind(kind)
+
     def subscribe(self, *prefixes, options=(), wait=True):
         """A plain SUB socket on these prefixes."""
         return Subscription(self.context, self.events, prefixes, options, wait)

@@ -44,8 +44,7 @@ class SleeperTest(BusTest):
         # Without peers: after its start the node says nothing but what it is told to.
         self.bus = self.make_bus(peers=())
         self.bus.start()
-        self.bus.wait_for_kind("NodeReady")
-        self.bus.wait_for_kind("NetworkStarted")
+        self.bus.wait_until_quiet()
         self.received = []
 
     def sleeper(self, kinds=None):
