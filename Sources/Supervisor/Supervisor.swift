@@ -47,6 +47,11 @@ public final class Supervisor {
         self.ground = ground
         let inbox = try MainInbox()
         let board = StatusBoard()
+        // Before the bus answers anybody: a request that names no account means this one.
+        board.update {
+            $0.profile = ground.profile
+            $0.isSimulated = configuration.network(named: ground.profile.network)?.isSimulated ?? false
+        }
         let root = ground.root
         let reader = try EventReader(active: { board.profile }, locate: { root.prefix($0) })
         self.inbox = inbox
