@@ -8,7 +8,7 @@ import ZeroMQ
 struct ShutdownTests {
     @Test("what was handed over is published before the end, announcements too")
     func flushed() throws {
-        let world = try World()
+        let world = try World { $0.eventSendHighWaterMark = 100_000 }
         var limits = SocketLimits()
         limits.receiveHighWaterMark = 100_000
         let subscriber = try world.subscriber(["testnet/", "bus/ShuttingDown"], limits: limits)
